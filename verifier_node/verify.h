@@ -1,0 +1,42 @@
+#pragma once
+
+// Does this PTX compute what the reference computes, over the reals, for every input that the
+// contract admits, without a race, a deadlock, an out-of-bounds access or a touched input?
+// docs/SOUNDNESS.md says under which laws.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pipeline/gates.h"
+
+namespace lathe::verifier_node {
+
+struct Options {
+  std::uint64_t seed = 0;    // Of the points; secret in production, given in tests.
+  std::uint32_t points = 0;  // 0: as verification.md F2 says for what the kernels use.
+  std::uint64_t stress_blocks = 8;
+  std::uint64_t steps_max =
+      0;  // Warp instructions; 0: no limit. Reaching it is undecided (exhausted).
+  std::optional<Launch> reference_launch,
+      candidate_launch;  // Where they differ from the contract's.
+  std::function<void(std::uint64_t done, std::uint64_t total)> progress;
+};
+
+/// The answer of `lathe verify`; members as in cli.md, absent where there is nothing to say.
+struct Report {
+  std::string verdict;  // "proved", "refuted", "undecided"
+  std::string reason_code, reason;
+  Proof proof;
+  std::string json;  // The whole document of schema lathe/verify/1 without file names and cost.
+};
+
+Result<Report> verify(const ptx::Module& reference, const ptx::Module& candidate,
+                      const Contract& contract, const Options& options);
+
+/// The gate. Refuted is Rejected with the witness; Undecided keeps its reason code.
+Step<Proved> prove(Tested candidate, const Options& options);
+
+}  // namespace lathe::verifier_node
