@@ -1,0 +1,23 @@
+"""`python -m lathe_triton COMMAND`: goes on inside Triton's environment where one is needed."""
+
+from __future__ import annotations
+
+import sys
+
+from . import environment, export
+
+
+def main() -> int:
+    arguments = sys.argv[1:]
+    if not arguments or arguments[0] != "export":
+        wanted = "no command" if not arguments else f"unknown command {arguments[0]!r}"
+        print(f"lathe_triton: {wanted}\nhelp: python -m lathe_triton export --help",
+              file=sys.stderr)
+        return 64
+    parsed = export.parser().parse_args(arguments[1:])
+    environment.enter(arguments, own=not parsed.installed)
+    return export.run(parsed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
