@@ -1,0 +1,225 @@
+#include "actors/work.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <vector>
+
+#include "base/pack.h"
+#include "gpu_node/gpu_node.h"
+#include "pipeline/codec.h"
+#include "pipeline/figures.h"
+#include "verifier_node/verify.h"
+
+namespace lathe::actors {
+namespace {
+
+/// What a request and a reply may hold: a cubin and two PTX files, with room.
+constexpr PackLimits message_limits{1u << 12, 1u << 8, 512u << 20, 8};
+
+struct PackedRequest {
+  std::uint32_t v = 1;
+  std::uint32_t gate = 0;
+  std::string payload, incumbent, ptx_isa;
+  std::uint64_t seed = 0, steps_max = 0;
+  MSGPACK_DEFINE_MAP(v, gate, payload, incumbent, ptx_isa, seed, steps_max)
+};
+
+struct PackedReply {
+  std::uint32_t v = 1;
+  std::uint32_t outcome = 0, fault = 0, absent = 0;
+  std::string verdict, passed, what, remedy;
+  MSGPACK_DEFINE_MAP(v, outcome, fault, absent, verdict, passed, what, remedy)
+};
+
+gpu_node::Limits device_limits(const WorkRequest& request) {
+  gpu_node::Limits limits;
+  limits.seed = request.seed;
+  if (request.steps_max != 0) limits.steps_max = request.steps_max;
+  return limits;
+}
+
+WorkReply failed(Error error) {
+  WorkReply reply;
+  reply.error = std::move(error);
+  return reply;
+}
+
+/// Turns a step into a reply; `passed` encodes what passed and `evidence` gives its figures.
+template <class Next>
+WorkReply reply_of(const WorkRequest& request, const Step<Next>& step, auto passed, auto evidence) {
+  WorkReply reply;
+  reply.verdict.gate = request.gate;
+  reply.verdict.limits = limits_of(request);
+  if (const Next* next = step.passed()) {
+    reply.outcome = WorkReply::Outcome::passed;
+    reply.verdict.answer = Verdict::Answer::passed;
+    reply.verdict.evidence = {"passed", "passed", {}, evidence(*next)};
+    reply.passed = passed(*next);
+  } else if (const Rejected* rejected = step.rejected()) {
+    reply.outcome = WorkReply::Outcome::rejected;
+    reply.verdict.answer = Verdict::Answer::rejected;
+    reply.verdict.evidence = rejected->evidence;
+  } else if (const Undecided* undecided = step.undecided()) {
+    reply.outcome = WorkReply::Outcome::undecided;
+    reply.verdict.answer = Verdict::Answer::undecided;
+    reply.verdict.reason_code = undecided->reason;
+    reply.verdict.evidence = undecided->evidence;
+  } else {
+    return failed(*step.error());
+  }
+  // A verdict names no path: the candidate is known by its digest.
+  reply.verdict.evidence.place.file.clear();
+  return reply;
+}
+
+template <class Next>
+WorkReply reply_of(const WorkRequest& request, const Step<Next>& step) {
+  return reply_of(
+      request, step, [](const Next& next) { return encode(next); },
+      [](const Next& next) { return figures(next); });
+}
+
+WorkReply run_assemble(const WorkRequest& request) {
+  Result<Screened> screened = decode_screened(request.payload);
+  if (!screened) return failed(screened.error());
+  Result<gpu_node::Assembler> assembler = gpu_node::choose_assembler(request.ptx_isa);
+  if (!assembler) return failed(assembler.error());
+  return reply_of(request,
+                  gpu_node::assemble(*std::move(screened), *assembler, device_limits(request)));
+}
+
+WorkReply run_sanitize(const WorkRequest& request) {
+  Result<Assembled> assembled = decode_assembled(request.payload);
+  if (!assembled) return failed(assembled.error());
+  return reply_of(request, gpu_node::sanitize(*std::move(assembled), device_limits(request)));
+}
+
+WorkReply run_test(const WorkRequest& request) {
+  Result<Sanitized> sanitized = decode_sanitized(request.payload);
+  if (!sanitized) return failed(sanitized.error());
+  return reply_of(request, gpu_node::test(*std::move(sanitized), device_limits(request)));
+}
+
+WorkReply run_verify(const WorkRequest& request) {
+  Result<Tested> tested = decode_tested(request.payload);
+  if (!tested) return failed(tested.error());
+  verifier_node::Options options;
+  options.seed = request.seed;
+  options.steps_max = request.steps_max;
+  return reply_of(
+      request, verifier_node::prove(*std::move(tested), options),
+      [](const Proved& proved) { return encode(proved.proof); },
+      [](const Proved& proved) { return figures(proved.proof); });
+}
+
+WorkReply run_benchmark(const WorkRequest& request) {
+  Result<Tested> tested = decode_tested(request.payload);
+  if (!tested) return failed(tested.error());
+  Result<gpu_node::Assembler> assembler = gpu_node::choose_assembler(request.ptx_isa);
+  if (!assembler) return failed(assembler.error());
+  return reply_of(
+      request,
+      gpu_node::benchmark(*std::move(tested), request.incumbent, *assembler,
+                          device_limits(request)),
+      [](const Timed& timed) { return encode(timed.timing); },
+      [](const Timed& timed) { return figures(timed.timing); });
+}
+
+}  // namespace
+
+std::string encode(const WorkRequest& request) {
+  PackedRequest packed;
+  packed.gate = static_cast<std::uint32_t>(request.gate);
+  packed.payload = request.payload;
+  packed.incumbent = request.incumbent;
+  packed.ptx_isa = request.ptx_isa;
+  packed.seed = request.seed;
+  packed.steps_max = request.steps_max;
+  return pack(packed);
+}
+
+Result<WorkRequest> decode_request(std::string_view bytes) {
+  Result<PackedRequest> packed = unpack<PackedRequest>(bytes, message_limits);
+  if (!packed) return packed.error();
+  if (packed->v != 1 || packed->gate < 1 || packed->gate > 8)
+    return Error{Fault::malformed, "a work request of another version", "", {}};
+  return WorkRequest{static_cast<Gate>(packed->gate), std::move(packed->payload),
+                     std::move(packed->incumbent),    packed->seed,
+                     std::move(packed->ptx_isa),      packed->steps_max};
+}
+
+std::string encode(const WorkReply& reply) {
+  PackedReply packed;
+  packed.outcome = static_cast<std::uint32_t>(reply.outcome);
+  if (reply.outcome != WorkReply::Outcome::error) packed.verdict = encode(reply.verdict);
+  packed.passed = reply.passed;
+  packed.fault = static_cast<std::uint32_t>(reply.error.fault);
+  packed.absent = static_cast<std::uint32_t>(reply.error.absent);
+  packed.what = reply.error.what;
+  packed.remedy = reply.error.remedy;
+  return pack(packed);
+}
+
+Result<WorkReply> decode_reply(std::string_view bytes) {
+  Result<PackedReply> packed = unpack<PackedReply>(bytes, message_limits);
+  if (!packed) return packed.error();
+  if (packed->v != 1 || packed->outcome < 1 || packed->outcome > 4 || packed->fault > 3 ||
+      packed->absent > 3)
+    return Error{Fault::malformed, "a work reply of another version", "", {}};
+  WorkReply reply;
+  reply.outcome = static_cast<WorkReply::Outcome>(packed->outcome);
+  if (reply.outcome != WorkReply::Outcome::error) {
+    Result<Verdict> verdict = decode_verdict(packed->verdict);
+    if (!verdict) return verdict.error();
+    reply.verdict = *std::move(verdict);
+  }
+  reply.passed = std::move(packed->passed);
+  reply.error = {static_cast<Fault>(packed->fault),
+                 std::move(packed->what),
+                 std::move(packed->remedy),
+                 {},
+                 static_cast<Absent>(packed->absent)};
+  return reply;
+}
+
+WorkReply run_work(const WorkRequest& request) {
+  switch (request.gate) {
+    case Gate::assemble:
+      return run_assemble(request);
+    case Gate::sanitize:
+      return run_sanitize(request);
+    case Gate::test:
+      return run_test(request);
+    case Gate::verify:
+      return run_verify(request);
+    case Gate::benchmark:
+      return run_benchmark(request);
+    default:
+      return failed({Fault::unsupported,
+                     "no node runs the gate " + std::string(name_of(request.gate)),
+                     "",
+                     {}});
+  }
+}
+
+std::string limits_of(const WorkRequest& request) {
+  if (request.gate != Gate::verify) return gpu_node::print(device_limits(request));
+  return "seed=" + std::to_string(request.seed) + " steps_max=" + std::to_string(request.steps_max);
+}
+
+int worker_main() {
+  std::string request;
+  std::vector<char> buffer(1 << 16);
+  for (;;) {
+    ssize_t count = ::read(0, buffer.data(), buffer.size());
+    if (count <= 0) break;
+    request.append(buffer.data(), static_cast<std::size_t>(count));
+  }
+  Result<WorkRequest> decoded = decode_request(request);
+  std::string reply = encode(decoded ? run_work(*decoded) : failed(decoded.error()));
+  std::size_t written = std::fwrite(reply.data(), 1, reply.size(), stdout);
+  return written == reply.size() && std::fflush(stdout) == 0 ? 0 : 74;
+}
+
+}  // namespace lathe::actors
