@@ -92,7 +92,10 @@ struct ProposalKey {
   Digest contract;
   std::uint64_t round = 0;
   std::uint64_t branch = 0;
-  static auto fields(auto& key) { return std::tie(key.run, key.contract, key.round, key.branch); }
+  std::uint64_t turn = 0;
+  static auto fields(auto& key) {
+    return std::tie(key.run, key.contract, key.round, key.branch, key.turn);
+  }
 };
 
 struct RoundKey {

@@ -56,6 +56,7 @@ struct ProposalRecord {
   std::string failure;  // Why there is no candidate.
   std::string family, subagent, explanation;
   Digest prompt, reply;  // Blobs, or none.
+  Digest proposal;       // Blob: all of it, as the planner wrote it. Not exported.
   std::uint64_t cost_micro = 0, tokens_in = 0, tokens_out = 0;
   static void fields(auto& self, auto&& field) {
     field("candidate", self.candidate);
@@ -66,6 +67,7 @@ struct ProposalRecord {
     field("explanation", self.explanation);
     field("prompt", self.prompt);
     field("reply", self.reply);
+    field("proposal", self.proposal);
     field("cost_micro", self.cost_micro);
     field("tokens_in", self.tokens_in);
     field("tokens_out", self.tokens_out);
