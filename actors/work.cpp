@@ -20,9 +20,9 @@ constexpr PackLimits message_limits{1u << 12, 1u << 8, 512u << 20, 8};
 struct PackedRequest {
   std::uint32_t v = 1;
   std::uint32_t gate = 0;
-  std::string payload, incumbent, ptx_isa;
+  std::string payload, incumbent, ptx_isa, assembler;
   std::uint64_t seed = 0, steps_max = 0;
-  MSGPACK_DEFINE_MAP(v, gate, payload, incumbent, ptx_isa, seed, steps_max)
+  MSGPACK_DEFINE_MAP(v, gate, payload, incumbent, ptx_isa, assembler, seed, steps_max)
 };
 
 struct PackedReply {
@@ -43,6 +43,14 @@ WorkReply failed(Error error) {
   WorkReply reply;
   reply.error = std::move(error);
   return reply;
+}
+
+/// The run's own assembler and no other: it is part of the result's key.
+Result<gpu_node::Assembler> find_assembler(const WorkRequest& request) {
+  if (request.assembler.empty()) return gpu_node::choose_assembler(request.ptx_isa);
+  for (const gpu_node::Assembler& assembler : gpu_node::find_assemblers())
+    if ("ptxas " + assembler.version == request.assembler) return assembler;
+  return Error{Fault::unavailable, "this node has no " + request.assembler, "install it there", {}};
 }
 
 /// Turns a step into a reply; `passed` encodes what passed and `evidence` gives its figures.
@@ -83,7 +91,7 @@ WorkReply reply_of(const WorkRequest& request, const Step<Next>& step) {
 WorkReply run_assemble(const WorkRequest& request) {
   Result<Screened> screened = decode_screened(request.payload);
   if (!screened) return failed(screened.error());
-  Result<gpu_node::Assembler> assembler = gpu_node::choose_assembler(request.ptx_isa);
+  Result<gpu_node::Assembler> assembler = find_assembler(request);
   if (!assembler) return failed(assembler.error());
   return reply_of(request,
                   gpu_node::assemble(*std::move(screened), *assembler, device_limits(request)));
@@ -116,7 +124,7 @@ WorkReply run_verify(const WorkRequest& request) {
 WorkReply run_benchmark(const WorkRequest& request) {
   Result<Tested> tested = decode_tested(request.payload);
   if (!tested) return failed(tested.error());
-  Result<gpu_node::Assembler> assembler = gpu_node::choose_assembler(request.ptx_isa);
+  Result<gpu_node::Assembler> assembler = find_assembler(request);
   if (!assembler) return failed(assembler.error());
   return reply_of(
       request,
@@ -134,6 +142,7 @@ std::string encode(const WorkRequest& request) {
   packed.payload = request.payload;
   packed.incumbent = request.incumbent;
   packed.ptx_isa = request.ptx_isa;
+  packed.assembler = request.assembler;
   packed.seed = request.seed;
   packed.steps_max = request.steps_max;
   return pack(packed);
@@ -144,9 +153,13 @@ Result<WorkRequest> decode_request(std::string_view bytes) {
   if (!packed) return packed.error();
   if (packed->v != 1 || packed->gate < 1 || packed->gate > 8)
     return Error{Fault::malformed, "a work request of another version", "", {}};
-  return WorkRequest{static_cast<Gate>(packed->gate), std::move(packed->payload),
-                     std::move(packed->incumbent),    packed->seed,
-                     std::move(packed->ptx_isa),      packed->steps_max};
+  return WorkRequest{static_cast<Gate>(packed->gate),
+                     std::move(packed->payload),
+                     std::move(packed->incumbent),
+                     packed->seed,
+                     std::move(packed->ptx_isa),
+                     std::move(packed->assembler),
+                     packed->steps_max};
 }
 
 std::string encode(const WorkReply& reply) {

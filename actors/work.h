@@ -3,8 +3,8 @@
 // One gate on one candidate, as bytes: what the planner asks, what a node runs in a child process,
 // what comes back.
 //
-//   request := {v, gate, payload, incumbent, seed, ptx_isa, steps_max}      a msgpack map
-//   reply   := {v, outcome, verdict, passed, fault, what, remedy, absent}   a msgpack map
+//   request := {v, gate, payload, incumbent, seed, ptx_isa, assembler, steps_max}      a msgpack
+//   map reply   := {v, outcome, verdict, passed, fault, what, remedy, absent}   a msgpack map
 //
 // `payload` is the typed value of the gate before (pipeline/codec.h); `passed` is the value that
 // this gate made of it, for verify a Proof and for benchmark a Timing.
@@ -23,6 +23,7 @@ struct WorkRequest {
   std::string incumbent;  // PTX, for benchmark.
   std::uint64_t seed = 0;
   std::string ptx_isa;          // The contract's: chooses the assembler.
+  std::string assembler;        // "ptxas 13.0.88": a node without it has no answer.
   std::uint64_t steps_max = 0;  // 0: the gate's own limit.
 };
 
