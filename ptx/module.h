@@ -24,11 +24,12 @@ struct Span {
 struct Operand {
   enum class Kind : std::uint8_t {
     name,     // %r1, a parameter, a label, a variable, %tid.x, the sink `_`; `text` is all of it.
+              // Of `smem+16`, `parts[0]` is the plain name and `offset` the rest.
     integer,  // 12, 0x1F, -3, 0U; `bits` is its two's complement in 64 bits.
     float_bits,  // 0f3F800000 (32 bits) or 0d3FF0000000000000 (64 bits) or a decimal (64 bits);
                  // `bits`, `width`.
     address,     // [%rd1+16], [name], [%rd1, {%r1, %r2}, ..]: `parts`: base first; `offset`.
-    vector,      // {%r1, %r2}, also with one element: `parts`.
+    vector,      // {%r1, %r2}, also with one element: `parts`. Of a call, (a, b) too.
     negated,     // !%p1 (predicate source) : `parts[0]`.
     pair,        // %r1|%p1: `parts`.
   };
@@ -52,7 +53,7 @@ struct Instruction {
   std::vector<std::string_view>
       modifiers;  // "global", "v4", "b32": without dots, in order; "L1::evict_last" whole.
   std::vector<Operand> operands;
-  Span span;         // From the guard to the semicolon.
+  Span span;         // From the guard to the semicolon, which is included.
   Span opcode_span;  // Opcode with its modifiers.
 };
 
@@ -76,6 +77,7 @@ struct Variable {
   std::uint64_t bytes = 0;                   // 0 for an extern array without size.
   std::vector<std::string_view> attributes;  // "extern", "visible", "ptr", "global", ...
   std::vector<std::uint8_t> initial;         // Little-endian; empty: zero.
+  bool relocated = false;  // `initial` has zeros where the text has the address of a symbol.
   Span span;
 };
 
