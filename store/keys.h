@@ -39,6 +39,7 @@ enum class Table : std::uint8_t {
   event = 14,
   blob = 15,
   meta = 16,
+  queued = 17,
 };
 
 struct Descending {
@@ -121,6 +122,14 @@ struct ReadyKey {
   std::uint64_t sequence = 0;  // Age.
   Digest item;
   static auto fields(auto& key) { return std::tie(key.priority, key.sequence, key.item); }
+};
+
+/// Finds an item's row among the ready ones.
+struct QueuedKey {
+  static constexpr Table table = Table::queued;
+  using Value = QueuedRecord;
+  Digest item;
+  static auto fields(auto& key) { return std::tie(key.item); }
 };
 
 struct LeaseKey {

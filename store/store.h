@@ -15,13 +15,13 @@
 #include <vector>
 
 #include "base/digest.h"
+#include "base/files.h"
 #include "base/result.h"
 #include "store/keys.h"
+#include "store/rows.h"
 #include "store/values.h"
 
 namespace lathe::store {
-
-class Rows;  // store/rows.h: RocksDB, or a map for simulations.
 
 /// Changes that belong together. Building one does nothing; Store::commit does.
 class Batch {
@@ -59,10 +59,6 @@ class Batch {
 
  private:
   friend class Store;
-  struct Change {
-    std::string key;
-    std::optional<std::string> value;  // Nothing: the row goes.
-  };
   std::vector<Change> changes_;
   std::vector<EventRecord> events_;
   std::vector<std::pair<Digest, std::string>> blobs_;
@@ -168,7 +164,7 @@ class Store {
   Result<Done> refresh();
 
  private:
-  struct Sides;  // The owner's lock, the ballast, the durable counter.
+  struct Owned;  // What the one writer has: lock, counters, ballast.
   Store();
   Result<std::optional<std::string>> get_bytes(const std::string& key) const;
   Result<Done> scan_bytes(
@@ -176,9 +172,13 @@ class Store {
       const std::function<bool(std::string_view, std::string_view)>& visit) const;
   Result<std::uint64_t> meta(Meta meta) const;
   Result<Done> begin();
+  Result<Done> check_space(const Batch& batch);
+  Result<std::vector<Change>> rows_of(Batch& batch) const;
+  Result<Done> keep_blobs(Batch& batch);
 
   std::unique_ptr<Rows> rows_;
-  std::unique_ptr<Sides> sides_;
+  std::unique_ptr<Scratch> scratch_;  // A reader's own files.
+  std::unique_ptr<Owned> owned_;      // Nothing in a reader.
   std::filesystem::path path_;
   StoreOptions options_;
   std::uint64_t epoch_ = 0;

@@ -150,6 +150,16 @@ struct WorkRecord {
   }
 };
 
+/// Where the item's ready row is.
+struct QueuedRecord {
+  static constexpr std::uint64_t version = 1;
+  std::uint64_t priority = 0, sequence = 0;
+  static void fields(auto& self, auto&& field) {
+    field("priority", self.priority);
+    field("sequence", self.sequence);
+  }
+};
+
 struct LeaseRecord {
   static constexpr std::uint64_t version = 1;
   WorkRecord work;
