@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 
 #include "base/digest.h"
 #include "base/result.h"
+#include "base/small_float.h"
 
 namespace lathe {
 
@@ -47,8 +49,12 @@ std::string_view name_of(Dtype dtype);
 /// Bits of one element as it is stored (4 and 6 for the packed types).
 unsigned bits_of(Dtype dtype);
 bool is_float(Dtype dtype);
+/// The format of a float narrower than f64; null for all else.
+const FloatFormat* format_of(Dtype dtype);
+std::optional<Dtype> parse_dtype(std::string_view name);
 
 enum class Role : std::uint8_t { input, output, inout, scratch };
+std::string_view name_of(Role role);
 
 /// What an input's elements may be. Proofs and tests speak of these alone.
 struct Values {
@@ -73,7 +79,8 @@ struct Values {
   };
   struct AnyBits {};
   struct File {
-    std::string path;
+    std::string path;                          // Within the contract's directory.
+    std::shared_ptr<const std::string> bytes;  // Null until read_contract has read it.
   };
   std::variant<Normal, Zero, Uniform, Integers, List, Permutation, IndicesBelow, Mask, AnyBits,
                File>
@@ -112,8 +119,12 @@ enum class ParameterType : std::uint8_t {
   s32,
   s64,
   f32,
-  f64
+  f64,
+  f16
 };
+std::string_view name_of(ParameterType type);
+unsigned bytes_of(ParameterType type);
+bool is_float(ParameterType type);
 
 /// In ABI order. A parameter is a tensor's address or a scalar.
 struct Parameter {
@@ -172,17 +183,44 @@ struct Contract {
   Digest identity() const;
 };
 
-/// Reads DIR/contract.toml and DIR/reference.ptx. Does not check one against the other: that is
-/// pipeline/admission.h, which knows PTX.
+/// Where in contract.toml its parts stand, for complaints of whoever compares it with something.
+struct ContractPlaces {
+  Place entry, target, ptx_isa, launch, block, cluster, dynamic_shared_bytes;
+  std::vector<Place> parameters, tensors;
+};
+
+/// All complaints (at most `complaints_max`); empty `errors` means success.
+struct ParsedContract {
+  Contract contract;
+  ContractPlaces places;
+  std::vector<Error> errors;
+};
+inline constexpr std::size_t complaints_max = 20;
+
+/// Reads DIR/contract.toml, DIR/reference.ptx and the files that `values` name. Does not check the
+/// contract against the reference: that is pipeline/admission.h, which knows PTX.
+ParsedContract load_contract(const std::filesystem::path& directory);
+/// The same, with the first complaint as the error.
 Result<Contract> read_contract(const std::filesystem::path& directory);
 
 /// `file` is what complaints name.
+ParsedContract parse_whole_contract(std::string_view toml, const std::string& file);
 Result<Contract> parse_contract(std::string_view toml, const std::string& file);
+
+/// A `[launch]` table by itself (`B.toml` of `lathe verify`), over `base`'s values.
+Result<Launch> parse_launch(std::string_view toml, const std::string& file,
+                            const std::string& target, const Launch& base);
 
 /// The canonical text; parse_contract reads it back to an equal contract.
 std::string print_contract(const Contract& contract);
 
 /// "sm_90a" and so on; what lathe can lower for.
 inline constexpr std::array<std::string_view, 3> known_targets{"sm_89", "sm_90a", "sm_100a"};
+
+/// What a block may have at most on a target: static and dynamic shared memory together.
+std::uint32_t shared_bytes_max(std::string_view target);
+
+/// "9.4" as 904, so that versions compare; nothing where it is not one.
+std::optional<unsigned> version_number(std::string_view version);
 
 }  // namespace lathe

@@ -34,6 +34,13 @@ std::vector<InputClass> input_classes(const Contract& contract);
 Result<std::string> make_input(const Contract& contract, std::size_t tensor, InputClass input_class,
                                std::uint64_t seed);
 
+/// A part of the same bytes: `count` elements of the span from its element `first` on, so that a
+/// sampled block needs only what it reads. `first` is a multiple of elements_per_piece.
+Result<std::string> make_input_part(const Contract& contract, std::size_t tensor,
+                                    InputClass input_class, std::uint64_t seed, std::uint64_t first,
+                                    std::uint64_t count);
+inline constexpr std::uint64_t elements_per_piece = 8;
+
 /// Elements as doubles, and back with round to nearest even; for comparison and witnesses.
 double element_at(Dtype dtype, std::string_view bytes, std::uint64_t index);
 void set_element(Dtype dtype, std::string& bytes, std::uint64_t index, double value);

@@ -20,15 +20,18 @@ bool wordy(char c) {
 class Writer {
  public:
   void word(std::string_view text) {
-    if (!out_.empty() && wordy(out_.back()) && wordy(text.front()) && text.front() != '.')
+    if (!out_.empty() && wordy(out_.back()) && wordy(text.front()) &&
+        (text.front() != '.' || after_number_))
       out_ += ' ';
     out_ += text;
+    after_number_ = text.front() >= '0' && text.front() <= '9';
   }
   void line() { out_ += '\n'; }
   std::string take() { return std::move(out_); }
 
  private:
   std::string out_;
+  bool after_number_ = false;
 };
 
 /// Registers by name in nested scopes, and the names that stand for them in order of appearance.

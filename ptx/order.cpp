@@ -1,0 +1,279 @@
+#include "ptx/order.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace lathe::ptx {
+namespace {
+
+template <class Each>
+void each_lane(Mask mask, Each&& each) {
+  for (; mask != 0; mask &= mask - 1) each(static_cast<std::uint32_t>(std::countr_zero(mask)));
+}
+
+/// The four cells of a word that was whole so far.
+void split(OrderCell& cell) {
+  if (cell.bytes) return;
+  auto bytes = std::make_unique<std::array<OrderCell, 4>>();
+  for (OrderCell& byte : *bytes) {
+    byte.writer = cell.writer;
+    byte.reader = cell.reader;
+    if (cell.readers) byte.readers = std::make_unique<std::vector<OrderStamp>>(*cell.readers);
+  }
+  cell.bytes = std::move(bytes);
+}
+
+}  // namespace
+
+OrderObserver::OrderObserver(std::vector<bool> writable, bool across_blocks)
+    : writable_(std::move(writable)), across_blocks_(across_blocks) {}
+
+void OrderObserver::begin(std::uint64_t block, std::uint32_t warps, std::uint32_t threads) {
+  block_ = block;
+  clocks_.reset(warps, threads);
+  shared_.clear();
+  for (auto& [buffer, cells] : global_) cells.clear();
+  copies_.assign(std::size_t{warps} * lane_count, {});
+}
+
+void OrderObserver::on_block_end() {}
+
+OrderStamp OrderObserver::stamp_of(const Access& access, std::uint32_t lane) const {
+  OrderStamp stamp;
+  stamp.clock = clocks_.clock(access.warp * lane_count + lane);
+  stamp.instruction = access.instruction;
+  stamp.lanes = Mask{1} << lane;
+  stamp.warp = static_cast<std::uint16_t>(access.warp);
+  stamp.strong = access.relaxed || access.kind == AccessKind::atomic;
+  return stamp;
+}
+
+void OrderObserver::add(std::vector<OrderFinding>& list, const OrderFinding& finding) {
+  for (OrderFinding& known : list)
+    if (known.kind == finding.kind && known.space == finding.space &&
+        known.first.instruction == finding.first.instruction &&
+        known.second.instruction == finding.second.instruction &&
+        known.first.write == finding.first.write && known.second.write == finding.second.write) {
+      ++known.count;
+      return;
+    }
+  if (list.size() < findings_max) list.push_back(finding);
+}
+
+void OrderObserver::report(OrderFinding::Kind kind, const Touch& touch, std::uint64_t address,
+                           const OrderStamp& earlier, std::uint32_t earlier_lane,
+                           bool earlier_write) {
+  const Access& access = *touch.access;
+  OrderFinding finding;
+  finding.kind = kind;
+  finding.space = access.space;
+  finding.address = address;
+  if (access.buffers != nullptr) finding.buffer = (*access.buffers)[touch.lane];
+  finding.first = {earlier.instruction, earlier.warp * lane_count + earlier_lane, block_,
+                   earlier_write};
+  finding.second = {access.instruction, access.warp * lane_count + touch.lane, block_,
+                    access.kind != AccessKind::read};
+  add(kind == OrderFinding::Kind::uninitialised ? uninitialised_ : findings_, finding);
+}
+
+void OrderObserver::read(OrderCell& cell, const Touch& touch, const OrderStamp& stamp,
+                         std::uint64_t address) {
+  std::uint32_t warp = touch.access->warp;
+  if (cell.writer.lanes == 0 && touch.access->space == Space::shared)
+    report(OrderFinding::Kind::uninitialised, touch, address, {}, 0, false);
+  if (cell.writer.lanes != 0) {
+    auto writer_lane = static_cast<std::uint32_t>(std::countr_zero(cell.writer.lanes));
+    if (cell.writer.under_way)
+      report(OrderFinding::Kind::early_read, touch, address, cell.writer, writer_lane, true);
+    else if (!(cell.writer.strong && stamp.strong) &&
+             clocks_.unordered(warp, touch.lane, cell.writer) != 0)
+      report(OrderFinding::Kind::race, touch, address, cell.writer, writer_lane, true);
+  }
+  auto joins = [&](OrderStamp& known) {
+    if (known.warp != stamp.warp || known.clock != stamp.clock) return false;
+    known.lanes |= stamp.lanes;
+    known.strong &= stamp.strong;
+    return true;
+  };
+  auto passed = [&](const OrderStamp& known) {
+    return known.lanes == 0 || clocks_.unordered(warp, touch.lane, known) == 0;
+  };
+  if (cell.reader.lanes != 0 && joins(cell.reader)) return;
+  if (!cell.readers && passed(cell.reader)) {
+    cell.reader = stamp;
+    return;
+  }
+  if (!cell.readers) cell.readers = std::make_unique<std::vector<OrderStamp>>();
+  for (OrderStamp& known : *cell.readers)
+    if (joins(known)) return;
+  std::erase_if(*cell.readers, passed);
+  if (passed(cell.reader))
+    cell.reader = stamp;
+  else
+    cell.readers->push_back(stamp);
+}
+
+void OrderObserver::write(OrderCell& cell, const Touch& touch, const OrderStamp& stamp,
+                          std::uint64_t address) {
+  const Access& access = *touch.access;
+  bool unchanged = !access.asynchronous && (access.unchanged >> touch.lane & 1) != 0;
+  auto meet = [&](const OrderStamp& earlier, bool was_write) {
+    if (earlier.lanes == 0 || (earlier.strong && stamp.strong)) return;
+    if (was_write && earlier.under_way) {
+      report(OrderFinding::Kind::early_write, touch, address, earlier,
+             static_cast<std::uint32_t>(std::countr_zero(earlier.lanes)), true);
+      return;
+    }
+    Mask others = clocks_.unordered(access.warp, touch.lane, earlier);
+    if (others == 0) return;
+    if (unchanged)
+      ++harmless_;
+    else
+      report(OrderFinding::Kind::race, touch, address, earlier,
+             static_cast<std::uint32_t>(std::countr_zero(others)), was_write);
+  };
+  meet(cell.writer, true);
+  meet(cell.reader, false);
+  if (cell.readers)
+    for (const OrderStamp& reader : *cell.readers) meet(reader, false);
+  cell.readers.reset();
+  cell.reader.lanes = 0;
+  cell.writer = stamp;
+  cell.writer.under_way = access.asynchronous;
+}
+
+void OrderObserver::touch(OrderCell& cell, const Touch& touch, std::uint64_t address) {
+  OrderStamp stamp = stamp_of(*touch.access, touch.lane);
+  if (touch.access->kind == AccessKind::read)
+    read(cell, touch, stamp, address);
+  else
+    write(cell, touch, stamp, address);
+}
+
+void OrderObserver::touch_words(OrderCells& cells, const Touch& touch, bool shared) {
+  std::uint64_t begin = touch.address, end = begin + touch.access->bytes;
+  for (std::uint64_t at = begin; at < end;) {
+    std::uint64_t next = std::min(end, (at / 4 + 1) * 4);
+    OrderCell& cell = cells.word(at / 4);
+    if (next - at == 4 && !cell.bytes) {
+      this->touch(cell, touch, at);
+    } else {
+      split(cell);
+      for (std::uint64_t byte = at; byte < next; ++byte)
+        this->touch((*cell.bytes)[byte % 4], touch, byte);
+    }
+    at = next;
+  }
+  if (!shared || !touch.access->asynchronous || touch.access->kind == AccessKind::read) return;
+  CopyState& state = copies_[touch.access->warp * lane_count + touch.lane];
+  state.copies.push_back({begin, touch.access->bytes, state.committed});
+}
+
+void OrderObserver::touch_across(const Touch& touch, std::uint32_t buffer) {
+  const Access& access = *touch.access;
+  bool writes = access.kind != AccessKind::read;
+  auto conflict =
+      between_[buffer].record(touch.address, access.bytes,
+                              {static_cast<std::uint32_t>(block_), access.instruction}, writes);
+  if (!conflict || access.kind == AccessKind::atomic) return;
+  if (writes && (access.unchanged >> touch.lane & 1) != 0) {
+    ++harmless_;
+    return;
+  }
+  OrderFinding finding;
+  finding.space = Space::global;
+  finding.address = touch.address;
+  finding.buffer = buffer;
+  finding.first = {conflict->deed.instruction, 0, conflict->deed.block, conflict->write};
+  finding.second = {access.instruction, access.warp * lane_count + touch.lane, block_, writes};
+  add(findings_, finding);
+}
+
+void OrderObserver::on_access(const Access& access) {
+  if (access.relaxed) follows_all_ = false;
+  if (access.space == Space::shared) {
+    each_lane(access.mask, [&](std::uint32_t lane) {
+      touch_words(shared_, {&access, lane, (*access.addresses)[lane]}, true);
+    });
+    return;
+  }
+  if (access.space != Space::global || access.buffers == nullptr) return;
+  each_lane(access.mask, [&](std::uint32_t lane) {
+    std::uint32_t buffer = (*access.buffers)[lane];
+    if (buffer >= writable_.size() || !writable_[buffer]) return;
+    Touch touch{&access, lane, (*access.addresses)[lane]};
+    touch_words(global_[buffer], touch, false);
+    if (across_blocks_) touch_across(touch, buffer);
+  });
+}
+
+void OrderObserver::on_barrier_arrive(std::uint32_t warp, std::uint32_t, unsigned id, std::uint32_t,
+                                      Mask mask, bool) {
+  clocks_.barrier_arrive(id, warp, mask);
+}
+
+void OrderObserver::on_barrier_complete(unsigned id, std::span<const Mask>,
+                                        std::span<const Mask> waiting) {
+  clocks_.barrier_complete(id, waiting);
+}
+
+void OrderObserver::on_warp_barrier(std::uint32_t warp, std::uint32_t, Mask mask) {
+  if (mask != 0) clocks_.warp_barrier(warp, mask);
+}
+
+void OrderObserver::on_async_commit(std::uint32_t warp, std::uint32_t, Mask mask) {
+  each_lane(mask, [&](std::uint32_t lane) { ++copies_[warp * lane_count + lane].committed; });
+}
+
+void OrderObserver::land(std::uint32_t thread, const Copy& copy) {
+  std::uint32_t clock = clocks_.clock(thread);
+  auto finish = [&](OrderCell& cell) {
+    OrderStamp& writer = cell.writer;
+    if (!writer.under_way || writer.warp != thread / lane_count ||
+        writer.lanes != Mask{1} << thread % lane_count)
+      return;
+    writer.under_way = false;
+    writer.clock = clock;
+  };
+  for (std::uint64_t at = copy.offset; at < copy.offset + copy.bytes; at += 4) {
+    OrderCell& cell = shared_.word(at / 4);
+    finish(cell);
+    if (cell.bytes)
+      for (OrderCell& byte : *cell.bytes) finish(byte);
+  }
+}
+
+void OrderObserver::on_async_wait(std::uint32_t warp, std::uint32_t, Mask mask,
+                                  std::uint32_t pending) {
+  each_lane(mask, [&](std::uint32_t lane) {
+    std::uint32_t thread = warp * lane_count + lane;
+    CopyState& state = copies_[thread];
+    std::erase_if(state.copies, [&](const Copy& copy) {
+      bool done = pending == 0 || copy.group + pending < state.committed;
+      if (done) land(thread, copy);
+      return done;
+    });
+  });
+}
+
+void OrderObserver::on_fence(std::uint32_t, std::uint32_t, Mask, char scope, Proxy proxy) {
+  if (proxy == Proxy::generic && scope != 'c') follows_all_ = false;
+}
+
+void OrderObserver::on_mbarrier_init(std::uint32_t, std::uint32_t, std::uint64_t offset,
+                                     std::uint32_t) {
+  clocks_.token_forget(offset);
+}
+
+void OrderObserver::on_mbarrier_arrive(std::uint32_t warp, std::uint32_t, Mask mask,
+                                       std::uint64_t offset, std::uint64_t phase) {
+  clocks_.token_release(offset, phase, warp, mask);
+}
+
+void OrderObserver::on_mbarrier_wait(std::uint32_t warp, std::uint32_t, Mask mask,
+                                     std::uint64_t offset, std::uint64_t phase) {
+  clocks_.token_acquire(offset, phase, warp, mask);
+}
+
+}  // namespace lathe::ptx

@@ -1,0 +1,132 @@
+#pragma once
+
+// The order observer: which accesses of a run are ordered by what the kernel does, and which only
+// by luck. It runs beside any domain. Every byte of shared memory, and of the global buffers that
+// may be written, remembers its last writer and the readers since; an access that is not ordered
+// after a conflicting one is a race, wherever this schedule happened to put the two.
+//
+// Order comes from barriers (by id, with the threads that arrived), bar.warp.sync, mbarrier phases
+// and the end of a cp.async for the thread that waits. Shuffles, votes, mma and ldmatrix order
+// nothing; exited threads order nothing; lanes of one warp are threads like any other. Fences and
+// strong accesses are not followed: `follows_all()` turns false where a kernel uses them to order.
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "ptx/observer.h"
+#include "ptx/order_cells.h"
+#include "ptx/order_clock.h"
+
+namespace lathe::ptx {
+
+/// One side of a conflict.
+struct OrderAccess {
+  std::uint32_t instruction = 0, thread = 0;
+  std::uint64_t block = 0;
+  bool write = false;
+};
+
+struct OrderFinding {
+  enum class Kind : std::uint8_t {
+    race,           // Two threads of a block, or two blocks, and no order between them.
+    early_read,     // Of what a cp.async has not yet brought.
+    early_write,    // Over what a cp.async is still bringing.
+    uninitialised,  // A read of shared memory that nothing wrote. A fault only where it matters,
+                    // which the domain knows; kept apart from the others.
+  };
+  Kind kind = Kind::race;
+  Space space = Space::shared;
+  std::uint64_t address = 0;  // Offset in shared memory, or a global address.
+  std::uint32_t buffer = 0;   // Of global.
+  OrderAccess first, second;  // In the order of this schedule; of uninitialised, only `second`.
+  std::uint64_t count = 1;    // How many times these two instructions did so.
+};
+
+class OrderObserver {
+ public:
+  static constexpr bool active = true;
+  static constexpr bool compares_writes = true;
+
+  /// `writable[i]` says whether buffer i may be written; the others are not remembered. Blocks are
+  /// compared with one another only where `across_blocks`.
+  explicit OrderObserver(std::vector<bool> writable, bool across_blocks = true);
+
+  const std::vector<OrderFinding>& findings() const { return findings_; }
+  const std::vector<OrderFinding>& uninitialised() const { return uninitialised_; }
+  /// Writes that met an unordered access but changed nothing.
+  std::uint64_t harmless() const { return harmless_; }
+  bool follows_all() const { return follows_all_; }
+
+  void on_block(const Program&, std::uint64_t block, std::uint32_t warps, std::uint32_t threads) {
+    begin(block, warps, threads);
+  }
+  void begin(std::uint64_t block, std::uint32_t warps, std::uint32_t threads);
+  void on_block_end();
+  void on_issue(std::uint32_t, std::uint32_t, Mask) {}
+  void on_access(const Access& access);
+  void on_barrier_arrive(std::uint32_t warp, std::uint32_t instruction, unsigned id,
+                         std::uint32_t threads, Mask mask, bool waits);
+  void on_barrier_complete(unsigned id, std::span<const Mask> arrived,
+                           std::span<const Mask> waiting);
+  void on_warp_barrier(std::uint32_t warp, std::uint32_t instruction, Mask mask);
+  void on_async_commit(std::uint32_t warp, std::uint32_t instruction, Mask mask);
+  void on_async_wait(std::uint32_t warp, std::uint32_t instruction, Mask mask,
+                     std::uint32_t pending);
+  void on_fence(std::uint32_t warp, std::uint32_t instruction, Mask mask, char scope, Proxy proxy);
+  void on_mbarrier_init(std::uint32_t, std::uint32_t, std::uint64_t offset, std::uint32_t);
+  void on_mbarrier_arrive(std::uint32_t warp, std::uint32_t instruction, Mask mask,
+                          std::uint64_t offset, std::uint64_t phase);
+  void on_mbarrier_wait(std::uint32_t warp, std::uint32_t instruction, Mask mask,
+                        std::uint64_t offset, std::uint64_t phase);
+  void on_branch(std::uint32_t, std::uint32_t, Mask, Mask) {}
+  void on_exit(std::uint32_t, std::uint32_t, Mask) {}
+  /// A block that has shown enough distinct faults may stop.
+  bool good() const { return findings_.size() < findings_max; }
+
+  static constexpr std::size_t findings_max = 20;
+
+ private:
+  struct Touch {  // One lane's part of an access.
+    const Access* access;
+    std::uint32_t lane;
+    std::uint64_t address;
+  };
+  struct Copy {  // A cp.async under way.
+    std::uint64_t offset;
+    std::uint32_t bytes, group;
+  };
+  struct CopyState {
+    std::uint32_t committed = 0;
+    std::vector<Copy> copies;
+  };
+
+  void touch_words(OrderCells& cells, const Touch& touch, bool shared);
+  void touch(OrderCell& cell, const Touch& touch, std::uint64_t address);
+  void read(OrderCell& cell, const Touch& touch, const OrderStamp& stamp, std::uint64_t address);
+  void write(OrderCell& cell, const Touch& touch, const OrderStamp& stamp, std::uint64_t address);
+  void touch_across(const Touch& touch, std::uint32_t buffer);
+  void land(std::uint32_t thread, const Copy& copy);
+  OrderStamp stamp_of(const Access& access, std::uint32_t lane) const;
+  void report(OrderFinding::Kind kind, const Touch& touch, std::uint64_t address,
+              const OrderStamp& earlier, std::uint32_t earlier_lane, bool earlier_write);
+  void add(std::vector<OrderFinding>& list, const OrderFinding& finding);
+
+  std::vector<bool> writable_;
+  bool across_blocks_;
+  std::uint64_t block_ = 0;
+  OrderClocks clocks_;
+  OrderCells shared_;
+  std::map<std::uint32_t, OrderCells> global_;    // By buffer; of this block.
+  std::map<std::uint32_t, OrderBlocks> between_;  // By buffer; of the run.
+  std::vector<CopyState> copies_;                 // By thread.
+  std::vector<OrderFinding> findings_, uninitialised_;
+  std::uint64_t harmless_ = 0;
+  bool follows_all_ = true;
+};
+
+}  // namespace lathe::ptx

@@ -1,0 +1,171 @@
+#include "ptx/order_clock.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+namespace lathe::ptx {
+namespace {
+
+constexpr std::uint32_t for_ever = std::numeric_limits<std::uint32_t>::max();
+
+template <class Each>
+void each_lane(Mask mask, Each&& each) {
+  for (; mask != 0; mask &= mask - 1) each(static_cast<std::uint32_t>(std::countr_zero(mask)));
+}
+
+}  // namespace
+
+bool OrderClocks::Release::has_view(const ViewPointer& view) const {
+  return std::find(views.begin(), views.end(), view) != views.end();
+}
+
+void OrderClocks::reset(std::uint32_t warps, std::uint32_t threads) {
+  warps_ = warps;
+  clock_.assign(std::size_t{warps} * lane_count, 1);
+  auto view = std::make_shared<View>();
+  view->clock.assign(clock_.size(), 0);
+  // Lanes that do not exist never access anything; they must not hold back the least.
+  for (std::size_t i = threads; i < clock_.size(); ++i) view->clock[i] = for_ever;
+  view->least.assign(warps, 0);
+  view_.assign(clock_.size(), view);
+  near_.resize(clock_.size());
+  for (std::uint32_t warp = 0; warp < warps; ++warp) {
+    NearPointer near = near_of(*view, warp);
+    std::fill_n(near_.begin() + warp * lane_count, lane_count, near);
+  }
+  barriers_.clear();
+  tokens_.clear();
+}
+
+Mask OrderClocks::unordered(std::uint32_t warp, std::uint32_t lane, const OrderStamp& stamp) const {
+  std::uint32_t thread = warp * lane_count + lane;
+  const std::uint32_t* known = nullptr;
+  Mask others = stamp.lanes;
+  if (stamp.warp == warp) {
+    others &= ~(Mask{1} << lane);
+    const Near& near = *near_[thread];
+    if (others == 0 || stamp.clock <= near.least) return 0;
+    known = near.clock.data();
+  } else {
+    const View& view = *view_[thread];
+    if (stamp.clock <= view.least[stamp.warp]) return 0;
+    known = view.clock.data() + stamp.warp * lane_count;
+  }
+  Mask unknown = 0;
+  each_lane(others, [&](std::uint32_t other) {
+    if (known[other] < stamp.clock) unknown |= Mask{1} << other;
+  });
+  return unknown;
+}
+
+void OrderClocks::release(Release& into, std::uint32_t warp, Mask mask) {
+  into.clock.resize(clock_.size(), 0);
+  const Near* last = nullptr;
+  each_lane(mask, [&](std::uint32_t lane) {
+    std::uint32_t thread = warp * lane_count + lane;
+    if (!into.has_view(view_[thread])) into.views.push_back(view_[thread]);
+    if (const Near* near = near_[thread].get(); near != last) {
+      last = near;
+      for (std::uint32_t i = 0; i < lane_count; ++i) {
+        std::uint32_t& known = into.clock[warp * lane_count + i];
+        if (near->clock[i] != for_ever) known = std::max(known, near->clock[i]);
+      }
+    }
+    into.clock[thread] = std::max(into.clock[thread], clock_[thread]++);
+  });
+}
+
+OrderClocks::ViewPointer OrderClocks::join(const Release& release, const ViewPointer& with) const {
+  auto view = std::make_shared<View>();
+  view->clock = release.clock;
+  view->clock.resize(clock_.size(), 0);
+  auto take = [&](const View& other) {
+    for (std::size_t i = 0; i < view->clock.size(); ++i)
+      view->clock[i] = std::max(view->clock[i], other.clock[i]);
+  };
+  for (const ViewPointer& other : release.views) take(*other);
+  if (with && !release.has_view(with)) take(*with);
+  view->least.assign(warps_, 0);
+  for (std::uint32_t warp = 0; warp < warps_; ++warp)
+    view->least[warp] = *std::min_element(view->clock.begin() + warp * lane_count,
+                                          view->clock.begin() + (warp + 1) * lane_count);
+  return view;
+}
+
+OrderClocks::NearPointer OrderClocks::near_of(const View& view, std::uint32_t warp) const {
+  auto near = std::make_shared<Near>();
+  std::copy_n(view.clock.begin() + warp * lane_count, lane_count, near->clock.begin());
+  near->least = *std::min_element(near->clock.begin(), near->clock.end());
+  return near;
+}
+
+void OrderClocks::acquire(const ViewPointer& view, std::uint32_t warp, Mask mask) {
+  NearPointer near = near_of(*view, warp);
+  each_lane(mask, [&](std::uint32_t lane) {
+    view_[warp * lane_count + lane] = view;
+    near_[warp * lane_count + lane] = near;
+  });
+}
+
+void OrderClocks::barrier_arrive(unsigned id, std::uint32_t warp, Mask mask) {
+  release(barriers_[id], warp, mask);
+}
+
+void OrderClocks::barrier_complete(unsigned id, std::span<const Mask> waiting) {
+  // Whoever waits has arrived too, so its own knowledge is in the release.
+  ViewPointer view = join(barriers_[id], nullptr);
+  barriers_.erase(id);
+  for (std::uint32_t warp = 0; warp < waiting.size(); ++warp)
+    if (waiting[warp] != 0) acquire(view, warp, waiting[warp]);
+}
+
+void OrderClocks::warp_barrier(std::uint32_t warp, Mask mask) {
+  auto near = std::make_shared<Near>();
+  bool one_view = true;
+  const ViewPointer& first = view_[warp * lane_count + std::countr_zero(mask)];
+  each_lane(mask, [&](std::uint32_t lane) {
+    std::uint32_t thread = warp * lane_count + lane;
+    one_view &= view_[thread] == first;
+    for (std::uint32_t i = 0; i < lane_count; ++i)
+      near->clock[i] = std::max(near->clock[i], near_[thread]->clock[i]);
+    near->clock[lane] = std::max(near->clock[lane], clock_[thread]);
+  });
+  if (!one_view) {
+    Release all;
+    release(all, warp, mask);
+    acquire(join(all, nullptr), warp, mask);
+    return;
+  }
+  near->least = *std::min_element(near->clock.begin(), near->clock.end());
+  each_lane(mask, [&](std::uint32_t lane) {
+    near_[warp * lane_count + lane] = near;
+    ++clock_[warp * lane_count + lane];
+  });
+}
+
+void OrderClocks::token_release(std::uint64_t token, std::uint64_t phase, std::uint32_t warp,
+                                Mask mask) {
+  release(tokens_[{token, phase}], warp, mask);
+}
+
+void OrderClocks::token_acquire(std::uint64_t token, std::uint64_t phase, std::uint32_t warp,
+                                Mask mask) {
+  auto found = tokens_.find({token, phase});
+  if (found == tokens_.end()) return;
+  each_lane(mask, [&](std::uint32_t lane) {
+    std::uint32_t thread = warp * lane_count + lane;
+    Release all = found->second;
+    for (std::uint32_t i = 0; i < lane_count; ++i)
+      if (near_[thread]->clock[i] != for_ever)
+        all.clock[warp * lane_count + i] =
+            std::max(all.clock[warp * lane_count + i], near_[thread]->clock[i]);
+    acquire(join(all, view_[thread]), warp, Mask{1} << lane);
+  });
+}
+
+void OrderClocks::token_forget(std::uint64_t token) {
+  std::erase_if(tokens_, [&](const auto& entry) { return entry.first.first == token; });
+}
+
+}  // namespace lathe::ptx
