@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "base/random.h"
+#include "base/small_float.h"
 #include "contract/values.h"
 
 namespace lathe {
@@ -113,8 +114,19 @@ class Generator {
       const auto& kind = tensor_.values.kind;
       if (std::holds_alternative<Values::Zero>(kind)) return;  // Already zero.
       if (std::holds_alternative<Values::AnyBits>(kind)) return fill_bits(bytes, first);
-      if (std::holds_alternative<Values::Normal>(kind) && bits_of(tensor_.dtype) <= 16)
-        return fill_narrow_normal(bytes, first, count);
+    }
+    switch (tensor_.dtype) {
+      case Dtype::f16:
+        return fill_floats<std::uint16_t>(
+            bytes, first, count, [](double value) { return encode_float(float16, value); });
+      case Dtype::bf16:
+        return fill_floats<std::uint16_t>(
+            bytes, first, count, [](double value) { return encode_float(bfloat16, value); });
+      case Dtype::f32:
+        return fill_floats<float>(bytes, first, count,
+                                  [](double value) { return static_cast<float>(value); });
+      default:
+        break;
     }
     for (std::uint64_t i = 0; i < count; ++i)
       if (is_float(tensor_.dtype))
@@ -153,12 +165,24 @@ class Generator {
       }
   }
 
-  void fill_narrow_normal(std::string& bytes, std::uint64_t first, std::uint64_t count) const {
+  /// The common types, with their encoding known to the compiler: inputs are made by the gigabyte.
+  template <class Stored, class Encode>
+  void fill_floats(std::string& bytes, std::uint64_t first, std::uint64_t count,
+                   Encode encode) const {
+    bool normal_values = class_ == InputClass::declared &&
+                         std::holds_alternative<Values::Normal>(tensor_.values.kind);
+    auto store = [&](std::uint64_t i, double value) {
+      auto stored = static_cast<Stored>(encode(value));
+      std::memcpy(bytes.data() + i * sizeof stored, &stored, sizeof stored);
+    };
+    if (!normal_values || sizeof(Stored) > 2) {
+      for (std::uint64_t i = 0; i < count; ++i) store(i, float_at(first + i));
+      return;
+    }
     for (std::uint64_t i = 0; i < count; i += 2) {
       Draw words = draw((first + i) / 2);
-      set_element(tensor_.dtype, bytes, i, narrow_normal(words[0], words[1]));
-      if (i + 1 < count)
-        set_element(tensor_.dtype, bytes, i + 1, narrow_normal(words[2], words[3]));
+      store(i, narrow_normal(words[0], words[1]));
+      if (i + 1 < count) store(i + 1, narrow_normal(words[2], words[3]));
     }
   }
 
