@@ -5,6 +5,7 @@
 // order the answers of a round arrive. A run is resumed by feeding a fresh planner the stored ones.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -23,13 +24,19 @@ struct Settings {
   std::uint32_t branches = 4;
   Policy policy = Policy::gate;
   std::uint64_t seed = 0;
-  /// Branch b is given to the subagent b modulo their number.
+  /// Branches count from 1; branch b is given to subagents[(b - 1) % size].
   std::vector<Kind> subagents{Kind::rewrite};
   /// Turns that a model may spend on a refused candidate before the branch ends.
   std::uint32_t repairs = 1;
   /// A win must exceed the noise by this much more, as a fraction of the incumbent's time.
   double gain_min = 0.002;
+  /// The families of the rewrites that apply to a module, one a rewrite, so that no branch is
+  /// spent on what does not apply: offered_families. Without it the planner finds out by asking.
+  std::function<std::vector<std::string>(const ptx::Module&, const Contract&)> offers;
 };
+
+/// Of planner/subagent.h's rewrites().
+std::vector<std::string> offered_families(const ptx::Module& module, const Contract& contract);
 
 // Events.
 
@@ -165,8 +172,9 @@ class Planner {
   bool finished() const;
   std::uint32_t next_round() const;
 
+  struct State;  // planner/state.h; nobody else's business.
+
  private:
-  struct State;
   std::unique_ptr<State> state_;
 };
 
