@@ -46,6 +46,8 @@ class Provider {
   virtual Result<Reply> ask(const Request& request) = 0;
   /// For prices and records: the model's name, or the provider's.
   virtual std::string model() const = 0;
+  /// Whether a request that got no answer may have cost something.
+  virtual bool bills() const { return true; }
 };
 
 /// How a provider waits; tests give one that does not.

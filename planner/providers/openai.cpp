@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <mutex>
 #include <set>
 
 #include "base/files.h"
@@ -20,8 +21,11 @@ Error unavailable(std::string what, std::string remedy = "", Absent absent = Abs
   return {Fault::unavailable, std::move(what), std::move(remedy), {}, absent};
 }
 
-/// A text of the endpoint, shortened and without line breaks, for a message.
-std::string excerpt(const std::string& text) {
+/// A text of the endpoint, shortened and without line breaks, for a message. Some endpoints repeat
+/// the key that they refuse: it is taken out.
+std::string excerpt(std::string text, const std::string& key) {
+  for (std::size_t at; !key.empty() && (at = text.find(key)) != std::string::npos;)
+    text.replace(at, key.size(), "[key]");
   std::string line;
   for (char c : text.substr(0, 160)) line += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
   return line;
@@ -107,6 +111,7 @@ class Openai : public Provider {
 
   OpenaiOptions options_;
   Sleep sleep_;
+  mutable std::mutex mutex_;       // Several branches ask at once.
   std::set<std::string> dropped_;  // Parameters that this model refused by name.
 };
 
@@ -115,6 +120,7 @@ std::string Openai::body_of(const Request& request) const {
   for (const Message& message : request.messages)
     messages.push_back({{"role", message.role}, {"content", message.text}});
   Json json = {{"model", options_.model}, {"messages", messages}};
+  std::lock_guard lock(mutex_);
   if (!dropped_.contains("max_completion_tokens"))
     json["max_completion_tokens"] = request.output_tokens_max;
   else if (!dropped_.contains("max_tokens"))
@@ -137,13 +143,16 @@ Result<Reply> Openai::read(const http::Answer& answer) const {
     if (json.is_discarded() || !json.is_object())
       return Error{Fault::malformed,
                    "the endpoint answered " + (answer.type.empty() ? "no type" : answer.type) +
-                       " that is no completion: " + excerpt(answer.body),
+                       " that is no completion: " + excerpt(answer.body, options_.key),
                    "check LATHE_OPENAI_BASE_URL",
                    {}};
     completion.read_choice(json, "message");
   }
   if (!completion.refusal.empty())
-    return Error{Fault::unsupported, "the model refused: " + excerpt(completion.refusal), "", {}};
+    return Error{Fault::unsupported,
+                 "the model refused: " + excerpt(completion.refusal, options_.key),
+                 "",
+                 {}};
   if (!completion.found || completion.reply.text.empty())
     return Error{Fault::malformed, "the completion holds no text", "", {}};
   if (completion.finish == "length") completion.reply.remark = "cut off at the limit of tokens";
@@ -159,6 +168,7 @@ bool Openai::drop_parameter(const http::Answer& answer) {
       json["error"].is_object() && json["error"].contains("param") &&
       json["error"]["param"].is_string())
     complaint = json["error"]["param"].get<std::string>();
+  std::lock_guard lock(mutex_);
   for (const char* name : {"stream_options", "max_completion_tokens", "max_tokens", "stream"})
     if (complaint.find(name) != std::string::npos && dropped_.insert(name).second) return true;
   return false;
@@ -201,11 +211,11 @@ Result<Reply> Openai::ask(const Request& request) {
                  answer.status >= 500) {
         last = "the endpoint answered " + std::to_string(answer.status);
       } else {
-        return Error{
-            Fault::malformed,
-            "the endpoint answered " + std::to_string(answer.status) + ": " + excerpt(answer.body),
-            "check the model's name and LATHE_OPENAI_BASE_URL",
-            {}};
+        return Error{Fault::malformed,
+                     "the endpoint answered " + std::to_string(answer.status) + ": " +
+                         excerpt(answer.body, options_.key),
+                     "check the model's name and LATHE_OPENAI_BASE_URL",
+                     {}};
       }
     } else {
       last = answer.what;

@@ -37,6 +37,7 @@ class Recorded : public Provider {
     return reply;
   }
   std::string model() const override { return "recorded"; }
+  bool bills() const override { return false; }
 
  private:
   std::map<Key, Line> lines_;
