@@ -2,6 +2,7 @@
 // order of answers decides nothing.
 
 #include <catch2/catch.hpp>
+#include <set>
 
 #include "world.h"
 
