@@ -8,37 +8,56 @@
 namespace lathe::planner {
 namespace {
 
-using Symptom = std::uint64_t Features::*;
+struct Symptom {
+  std::uint64_t Features::*count;
+  std::uint64_t at_least;
+  std::string_view name;
+};
 
 struct Pattern {
   std::string_view bound_by, family;
   Symptom symptom;
-  std::uint64_t at_least;
-  std::string_view symptom_name, why;
+  std::string_view why;
 };
 
 // clang-format off
-const Pattern patterns[] = {
-  {"latency", family::tree_reduction, &Features::longest_chain,   4, "longest chain of one operation", "a balanced tree shortens the chain that every thread waits for"},
-  {"latency", family::hoisted_loads,  &Features::late_loads,      1, "loads behind a use of an earlier load", "loads issued before the first wait overlap their latencies"},
-  {"latency", family::wide_access,    &Features::narrow_accesses, 2, "accesses below 16 bytes a thread", "fewer, wider loads put more bytes in flight at once"},
-  {"latency", family::fewer_barriers, &Features::barriers,        2, "barriers", "each barrier joins all warps on the critical path"},
-  {"latency", family::reciprocal,     &Features::divisions,       1, "divisions", "a division is a long dependent sequence"},
-  {"latency", family::fma,            &Features::contractions,    1, "products that an addition consumes", "one operation instead of two in the chain"},
-  {"xu",      family::reciprocal,     &Features::divisions,       1, "divisions", "one reciprocal for a divisor instead of one a quotient"},
-  {"alu",     family::reciprocal,     &Features::divisions,       1, "divisions", "a division expands to several arithmetic instructions"},
-  {"alu",     family::fma,            &Features::contractions,    1, "products that an addition consumes", "one instruction instead of two"},
-  {"fma",     family::reciprocal,     &Features::divisions,       1, "divisions", "a division expands to several multiplications"},
-  {"fma",     family::fma,            &Features::contractions,    1, "products that an addition consumes", "one instruction instead of two"},
-  {"issue",   family::wide_access,    &Features::narrow_accesses, 2, "accesses below 16 bytes a thread", "one instruction moves what several did"},
-  {"issue",   family::reciprocal,     &Features::divisions,       1, "divisions", "a division expands to several instructions"},
-  {"issue",   family::fma,            &Features::contractions,    1, "products that an addition consumes", "one instruction instead of two"},
-  {"issue",   family::fewer_barriers, &Features::barriers,        2, "barriers", "a barrier takes issue slots of every warp"},
-  {"lsu",     family::wide_access,    &Features::narrow_accesses, 2, "accesses below 16 bytes a thread", "one request moves what several did"},
-  {"shared",  family::fewer_barriers, &Features::barriers,        2, "barriers", "fewer rounds through shared memory"},
-  {"dram",    family::cached_access,  &Features::plain_loads,     1, "loads without a cache hint", "streamed bytes leave room for those that are read again"},
-  {"l2",      family::cached_access,  &Features::plain_loads,     1, "loads without a cache hint", "streamed bytes leave room for those that are read again"},
-  {"l2",      family::wide_access,    &Features::narrow_accesses, 2, "accesses below 16 bytes a thread", "fewer requests for the same sectors"},
+constexpr Symptom chain{&Features::longest_chain, 4, "longest chain of one operation"};
+constexpr Symptom late{&Features::late_loads, 1, "loads behind a use of an earlier load"};
+constexpr Symptom narrow{&Features::narrow_accesses, 2, "accesses below 16 bytes a thread"};
+constexpr Symptom barriers{&Features::barriers, 2, "barriers"};
+constexpr Symptom divisions{&Features::divisions, 1, "divisions"};
+constexpr Symptom products{&Features::contractions, 1, "products that an addition consumes"};
+constexpr Symptom plain{&Features::plain_loads, 1, "loads without a cache hint"};
+
+constexpr Pattern patterns[] = {
+  {"latency", family::tree_reduction,  chain,
+   "a balanced tree shortens the chain that every thread waits for"},
+  {"latency", family::hoisted_loads,   late,
+   "loads issued before the first wait overlap their latencies"},
+  {"latency", family::wide_access,     narrow,
+   "fewer, wider loads put more bytes in flight at once"},
+  {"latency", family::fewer_barriers,  barriers,
+   "each barrier joins all warps on the critical path"},
+  {"latency", family::reciprocal,      divisions, "a division is a long dependent sequence"},
+  {"latency", family::fma,             products,  "one operation instead of two in the chain"},
+  {"xu",      family::reciprocal,      divisions,
+   "one reciprocal for a divisor instead of one a quotient"},
+  {"alu",     family::reciprocal,      divisions,
+   "a division expands to several arithmetic instructions"},
+  {"alu",     family::fma,             products,  "one instruction instead of two"},
+  {"fma",     family::reciprocal,      divisions, "a division expands to several multiplications"},
+  {"fma",     family::fma,             products,  "one instruction instead of two"},
+  {"issue",   family::wide_access,     narrow,    "one instruction moves what several did"},
+  {"issue",   family::reciprocal,      divisions, "a division expands to several instructions"},
+  {"issue",   family::fma,             products,  "one instruction instead of two"},
+  {"issue",   family::fewer_barriers,  barriers,  "a barrier takes issue slots of every warp"},
+  {"lsu",     family::wide_access,     narrow,    "one request moves what several did"},
+  {"shared",  family::fewer_barriers,  barriers,  "fewer rounds through shared memory"},
+  {"dram",    family::cached_access,   plain,
+   "streamed bytes leave room for those that are read again"},
+  {"l2",      family::cached_access,   plain,
+   "streamed bytes leave room for those that are read again"},
+  {"l2",      family::wide_access,     narrow,    "fewer requests for the same sectors"},
 };
 // clang-format on
 
@@ -54,9 +73,9 @@ bool suggested(const Diagnosis& diagnosis, std::string_view name) {
 
 void apply(const Pattern& pattern, const Features& features, const std::string& prefix,
            Diagnosis& diagnosis) {
-  std::uint64_t found = features.*pattern.symptom;
-  if (found < pattern.at_least || suggested(diagnosis, pattern.family)) return;
-  std::string figure = std::string(pattern.symptom_name) + ": " + std::to_string(found);
+  std::uint64_t found = features.*pattern.symptom.count;
+  if (found < pattern.symptom.at_least || suggested(diagnosis, pattern.family)) return;
+  std::string figure = std::string(pattern.symptom.name) + ": " + std::to_string(found);
   diagnosis.suggestions.push_back(
       {std::string(pattern.family), prefix + std::string(pattern.why) + " (" + figure + ")"});
   auto& references = diagnosis.references;
