@@ -1,0 +1,305 @@
+// Matching an instruction's text against the rows, and saying what does not fit.
+
+#include "ptx/isa.h"
+
+#include <algorithm>
+#include <cassert>
+#include <charconv>
+#include <unordered_map>
+
+namespace lathe::ptx {
+namespace {
+
+template <class Row>
+RowText text_of() {
+  return {Row::signature, Row::types, Row::others, Row::gate, Row::effect};
+}
+
+std::vector<RowText> list_rows() {
+  std::vector<RowText> list;
+  for_each_chapter([&]<class Chapter>() {
+    [&]<int... i>(std::integer_sequence<int, i...>) {
+      (list.push_back(text_of<typename Chapter::template At<i>>()), ...);
+    }(std::make_integer_sequence<int, Chapter::row_count>{});
+  });
+  return list;
+}
+
+using RowsByOpcode = std::unordered_map<std::string_view, std::vector<std::uint16_t>>;
+
+const RowsByOpcode& rows_by_opcode() {
+  static const RowsByOpcode index = [] {
+    RowsByOpcode made;
+    for (std::size_t i = 0; i < rows().size(); ++i)
+      made[rows()[i].signature.opcode].push_back(static_cast<std::uint16_t>(i));
+    return made;
+  }();
+  return index;
+}
+
+struct FlagWord {
+  std::string_view word;
+  Flag flag;
+};
+constexpr std::array flag_words{
+    FlagWord{"ftz", Flag::ftz},
+    FlagWord{"sat", Flag::sat},
+    FlagWord{"satfinite", Flag::satfinite},
+    FlagWord{"relu", Flag::relu},
+    FlagWord{"NaN", Flag::nan},
+    FlagWord{"xorsign", Flag::xorsign_abs},
+    FlagWord{"approx", Flag::approx},
+    FlagWord{"full", Flag::full},
+    FlagWord{"hi", Flag::high},
+    FlagWord{"wide", Flag::wide},
+    FlagWord{"wrap", Flag::wrap},
+    FlagWord{"l", Flag::left},
+    FlagWord{"abs", Flag::abs},
+};
+
+constexpr std::array roundings{"rn"sv, "rz"sv, "rm"sv, "rp"sv, "rna"sv, "rs"sv};
+
+std::optional<std::uint32_t> index_in(std::string_view words, std::string_view word) {
+  std::uint32_t index = 0;
+  while (!words.empty()) {
+    std::size_t end = words.find(' ');
+    if (words.substr(0, end) == word) return index;
+    if (end == std::string_view::npos) break;
+    words.remove_prefix(end + 1);
+    ++index;
+  }
+  return std::nullopt;
+}
+
+/// What a modifier means to a meaning; most mean nothing there.
+void apply_word(Form& form, const Element& element, std::string_view word) {
+  for (const FlagWord& known : flag_words)
+    if (known.word == word) form.set(known.flag);
+  for (std::size_t i = 0; i < roundings.size(); ++i)
+    if (word == roundings[i]) form.rounding = static_cast<Rounding>(i);
+  if (element.text == "irnd") {
+    form.set(Flag::to_integer);
+    form.rounding = static_cast<Rounding>(*index_in("rni rzi rmi rpi", word));
+  }
+  if (element.text.ends_with("cmp"))
+    form.comparison = static_cast<Comparison>(*index_in(words_of_group("cmp"), word));
+  if (element.text == "testp") form.constant = *index_in(words_of_group("testp"), word);
+  if (word == "shiftamt") form.constant = 1;
+}
+
+/// How far an instruction's modifiers fit a row: nothing missing and nothing left means a match.
+struct Fit {
+  Form form;
+  std::vector<std::string_view> left;   // Modifiers of the instruction that the row has not.
+  std::vector<std::string_view> missing;  // Elements of the row that the instruction has not.
+  std::string_view wrong_type;
+  std::size_t distance() const { return 3 * left.size() + 2 * missing.size() + !wrong_type.empty(); }
+};
+
+bool type_fits(const RowText& row, const Element& element, std::string_view word) {
+  std::optional<Type> type = type_named(word);
+  if (!type) return false;
+  if (element.kind == Element::Kind::type) return contains(row.types, *type);
+  if (element.kind == Element::Kind::other) return contains(row.others, *type);
+  return element.text == word;
+}
+
+Fit fit(const RowText& row, const Instruction& instruction) {
+  Fit result;
+  std::array<bool, elements_max> used{};
+  const Signature& signature = row.signature;
+  for (std::string_view word : instruction.modifiers) {
+    bool taken = false;
+    for (std::size_t i = 0; i < signature.element_count && !taken; ++i) {
+      const Element& element = signature.elements[i];
+      if (used[i]) continue;
+      if (element.kind != Element::Kind::words) {
+        if (!type_named(word)) continue;
+        taken = used[i] = type_fits(row, element, word);
+        if (taken && element.kind == Element::Kind::type) result.form.type = *type_named(word);
+        if (taken && element.kind == Element::Kind::other) result.form.other = *type_named(word);
+        if (!taken && !element.optional) {  // Types stand in order: this one should have fitted.
+          if (result.wrong_type.empty()) result.wrong_type = word;
+          taken = used[i] = true;
+        }
+      } else if (stands_for(element, word)) {
+        taken = used[i] = true;
+        apply_word(result.form, element, word);
+      }
+    }
+    if (!taken) result.left.push_back(word);
+  }
+  for (std::size_t i = 0; i < signature.element_count; ++i)
+    if (!used[i] && !signature.elements[i].optional)
+      result.missing.push_back(signature.elements[i].text);
+  return result;
+}
+
+std::string target_name(unsigned number, bool specific) {
+  return "sm_" + std::to_string(number) + (specific ? "a" : "");
+}
+
+/// Empty where the version and target have the row. Families (`f`) hold for the same ten.
+std::string gate_complaint(const Gate& gate, unsigned isa_version, const Target& target) {
+  if (isa_version < gate.isa)
+    return "needs .version " + std::to_string(gate.isa / 10) + "." + std::to_string(gate.isa % 10) +
+           " or later, the module has " + std::to_string(isa_version / 10) + "." +
+           std::to_string(isa_version % 10);
+  bool fits = target.number >= gate.target;
+  if (gate.specific)
+    fits = target.number / 10 == gate.target / 10 && target.number >= gate.target &&
+           target.suffix != 0;
+  if (fits) return "";
+  return "needs .target " + target_name(gate.target, gate.specific) +
+         (gate.specific ? "" : " or later");
+}
+
+std::string written(const Instruction& instruction) {
+  std::string text(instruction.opcode);
+  for (std::string_view modifier : instruction.modifiers) text += "." + std::string(modifier);
+  return text;
+}
+
+std::string types_text(Types types) {
+  std::string text;
+  for (std::size_t i = 0; i < type_count; ++i)
+    if (contains(types, static_cast<Type>(i)))
+      text += (text.empty() ? "" : ", ") + std::string(type_names[i]);
+  return text;
+}
+
+Error unfitting(const Instruction& instruction, const RowText& row, const Fit& how) {
+  std::string what = "`" + written(instruction) + "` is no form of " +
+                     std::string(instruction.opcode) + ": ";
+  if (!how.left.empty())
+    what += "it takes no modifier ." + std::string(how.left[0]) + " here";
+  else if (!how.wrong_type.empty())
+    what += "not for type ." + std::string(how.wrong_type);
+  else
+    what += "it lacks ." + std::string(how.missing[0]);
+  std::string remedy = "nearest form: " + std::string(row.signature.text);
+  if (row.types != 0) remedy += "  with .type " + types_text(row.types);
+  if (row.others != 0) remedy += "  and .other " + types_text(row.others);
+  return Error{Fault::malformed, what, remedy, {}};
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      std::size_t above = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
+Error unknown_opcode(const Instruction& instruction) {
+  std::string_view nearest;
+  std::size_t best = 3;
+  for (const RowText& row : rows()) {
+    if (row.signature.opcode.starts_with('$')) continue;
+    std::size_t distance = edit_distance(instruction.opcode, row.signature.opcode);
+    if (distance < best) best = distance, nearest = row.signature.opcode;
+  }
+  return Error{Fault::unsupported,
+               "no instruction `" + std::string(instruction.opcode) + "` is in the table",
+               nearest.empty() ? "" : "did you mean `" + std::string(nearest) + "`?",
+               {}};
+}
+
+}  // namespace
+
+const std::vector<RowText>& rows() {
+  static const std::vector<RowText> list = list_rows();
+  return list;
+}
+
+Result<Target> parse_target(std::string_view name) {
+  Target target;
+  if (!name.starts_with("sm_"))
+    return Error{Fault::malformed, "`" + std::string(name) + "` is no target", "sm_89, sm_90a", {}};
+  const char* begin = name.data() + 3;
+  const char* end = name.data() + name.size();
+  auto [next, error] = std::from_chars(begin, end, target.number);
+  if (error != std::errc() || end - next > 1 || (next != end && *next != 'a' && *next != 'f'))
+    return Error{Fault::malformed, "`" + std::string(name) + "` is no target", "sm_89, sm_90a", {}};
+  if (next != end) target.suffix = *next;
+  return target;
+}
+
+Result<unsigned> parse_isa_version(std::string_view version) {
+  unsigned major = 0, minor = 0;
+  const char* end = version.data() + version.size();
+  auto [dot, first] = std::from_chars(version.data(), end, major);
+  if (first == std::errc() && dot != end && *dot == '.') {
+    auto [last, second] = std::from_chars(dot + 1, end, minor);
+    if (second == std::errc() && last == end && minor < 10) return major * 10 + minor;
+  }
+  return Error{Fault::malformed, "`" + std::string(version) + "` is no ISA version", "8.7", {}};
+}
+
+Result<FormMatch> match(const Instruction& instruction, unsigned isa_version,
+                        const Target& target) {
+  auto found = rows_by_opcode().find(instruction.opcode);
+  if (found == rows_by_opcode().end() || instruction.opcode.starts_with('$'))
+    return unknown_opcode(instruction);
+  const RowText* nearest = nullptr;
+  Fit nearest_fit;
+  std::string gate;
+  const RowText* gated = nullptr;
+  const RowText* miscounted = nullptr;
+  for (std::uint16_t index : found->second) {
+    const RowText& row = rows()[index];
+    Fit how = fit(row, instruction);
+    if (how.distance() != 0) {
+      if (nearest == nullptr || how.distance() < nearest_fit.distance())
+        nearest = &row, nearest_fit = how;
+      continue;
+    }
+    std::size_t count = instruction.operands.size();
+    if (count < row.signature.operands_min || count > row.signature.operands_max) {
+      miscounted = &row;
+      continue;
+    }
+    std::string complaint = gate_complaint(row.gate, isa_version, target);
+    if (!complaint.empty()) {
+      gate = complaint, gated = &row;
+      continue;
+    }
+    how.form.row = index;
+    return FormMatch{how.form, row.effect, &row};
+  }
+  if (gated != nullptr)
+    return Error{Fault::malformed, "`" + written(instruction) + "` " + gate,
+                 "the form is " + std::string(gated->signature.text), {}};
+  if (miscounted != nullptr)
+    return Error{Fault::malformed,
+                 "`" + written(instruction) + "` has " +
+                     std::to_string(instruction.operands.size()) + " operands",
+                 "the form is " + std::string(miscounted->signature.text), {}};
+  return unfitting(instruction, *nearest, nearest_fit);
+}
+
+std::uint16_t row_named(std::string_view opcode, Type type) {
+  auto found = rows_by_opcode().find(opcode);
+  assert(found != rows_by_opcode().end());
+  for (std::uint16_t index : found->second)
+    if (contains(rows()[index].types, type) || rows()[index].types == 0) return index;
+  assert(false && "no such row");
+  return 0;
+}
+
+std::vector<std::string> forms_of(std::string_view opcode) {
+  std::vector<std::string> forms;
+  auto found = rows_by_opcode().find(opcode);
+  if (found == rows_by_opcode().end()) return forms;
+  for (std::uint16_t index : found->second) forms.emplace_back(rows()[index].signature.text);
+  return forms;
+}
+
+}  // namespace lathe::ptx
