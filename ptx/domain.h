@@ -46,11 +46,11 @@ inline constexpr Mask every_lane = ~Mask{0};
 
 /// Where a register begins in the register file: `place + lane * width` is a lane's first byte, in
 /// every domain. Places are multiples of 64, so place / 64 numbers registers (with gaps).
-using Place = std::uint32_t;
+using Spot = std::uint32_t;
 
 /// `byte` of a lane of a register whose lanes are `width` bytes (2, 4, 8 or 16) apart.
 struct Cell {
-  Place place = 0;
+  Spot place = 0;
   std::uint8_t width = 4;
   std::uint8_t byte = 0;
   std::uint8_t lane = 0;
@@ -116,7 +116,7 @@ enum class AtomicKind : std::uint8_t {
 template <class D>
 concept Domain = requires(D& d, const D& constant, typename D::Lanes& lanes,
                           const typename D::Lanes& seen, typename D::Region& region,
-                          Cell cell, Place place, Mask mask, std::uint64_t offset, unsigned bytes,
+                          Cell cell, Spot place, Mask mask, std::uint64_t offset, unsigned bytes,
                           std::uint64_t bits, const Mma& mma) {
   { D::complains } -> std::convertible_to<bool>;
   /// The first complaint since the run began, or null.
@@ -170,7 +170,7 @@ concept Domain = requires(D& d, const D& constant, typename D::Lanes& lanes,
 //   integers and untyped (all wrap; untyped count as unsigned)
 //     a + b, a - b, a * b, -a, a & b, a | b, a ^ b, ~a
 //     a < b, a == b (bool, by T's signedness)
-//     select(bool, a, b)
+//     select(bool, a, b), and select(Value<pred>, a, b)
 //     shift_left(a, n), shift_right(a, n)   n: Value<u32> of any size; beyond the width: zero, or
 //                                           for signed a the sign. A shift amount is exact.
 //     widen(a)                              To twice the width, by signedness.
@@ -191,6 +191,10 @@ concept Domain = requires(D& d, const D& constant, typename D::Lanes& lanes,
 //     is_special(f, a)                      testp, by f.constant (0 finite, 1 infinite, 2 number,
 //                                           3 notanumber, 4 normal, 5 subnormal): bool.
 //     select(bool, a, b)
+//
+//   Value<pred> has a & b, a | b, a ^ b, a == b, literal(a, 0 or 1); comparisons give bool, which
+//   store<pred> takes too. A type narrower than its cell (8 bits in 16): load looks at the low
+//   bits, store extends by the type's signedness.
 //
 //   convert<To>(f, a)                       cvt between any two types: ints, floats, e4m3, e5m2,
 //                                           tf32; f.rounding, to_integer, sat, satfinite, relu,

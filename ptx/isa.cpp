@@ -20,7 +20,8 @@ std::vector<RowText> list_rows() {
   for_each_chapter([&]<class Chapter>() {
     [&]<int... i>(std::integer_sequence<int, i...>) {
       (list.push_back(text_of<typename Chapter::template At<i>>()), ...);
-    }(std::make_integer_sequence<int, Chapter::row_count>{});
+    }
+    (std::make_integer_sequence<int, Chapter::row_count>{});
   });
   return list;
 }
@@ -90,10 +91,12 @@ void apply_word(Form& form, const Element& element, std::string_view word) {
 /// How far an instruction's modifiers fit a row: nothing missing and nothing left means a match.
 struct Fit {
   Form form;
-  std::vector<std::string_view> left;   // Modifiers of the instruction that the row has not.
+  std::vector<std::string_view> left;     // Modifiers of the instruction that the row has not.
   std::vector<std::string_view> missing;  // Elements of the row that the instruction has not.
   std::string_view wrong_type;
-  std::size_t distance() const { return 3 * left.size() + 2 * missing.size() + !wrong_type.empty(); }
+  std::size_t distance() const {
+    return 3 * left.size() + 2 * missing.size() + !wrong_type.empty();
+  }
 };
 
 bool type_fits(const RowText& row, const Element& element, std::string_view word) {
@@ -169,8 +172,8 @@ std::string types_text(Types types) {
 }
 
 Error unfitting(const Instruction& instruction, const RowText& row, const Fit& how) {
-  std::string what = "`" + written(instruction) + "` is no form of " +
-                     std::string(instruction.opcode) + ": ";
+  std::string what =
+      "`" + written(instruction) + "` is no form of " + std::string(instruction.opcode) + ": ";
   if (!how.left.empty())
     what += "it takes no modifier ." + std::string(how.left[0]) + " here";
   else if (!how.wrong_type.empty())
@@ -275,13 +278,16 @@ Result<FormMatch> match(const Instruction& instruction, unsigned isa_version,
     return FormMatch{how.form, row.effect, &row};
   }
   if (gated != nullptr)
-    return Error{Fault::malformed, "`" + written(instruction) + "` " + gate,
-                 "the form is " + std::string(gated->signature.text), {}};
+    return Error{Fault::malformed,
+                 "`" + written(instruction) + "` " + gate,
+                 "the form is " + std::string(gated->signature.text),
+                 {}};
   if (miscounted != nullptr)
     return Error{Fault::malformed,
                  "`" + written(instruction) + "` has " +
                      std::to_string(instruction.operands.size()) + " operands",
-                 "the form is " + std::string(miscounted->signature.text), {}};
+                 "the form is " + std::string(miscounted->signature.text),
+                 {}};
   return unfitting(instruction, *nearest, nearest_fit);
 }
 

@@ -67,35 +67,35 @@ enum class Effect : std::uint8_t {
 //
 // In a meaning, `a`, `b`, `c`, `e` are the sources as values of some domain, `T` is the type, `f`
 // the form.
-#define PTX_ROW(text, type_set, since_when, ...)                                               \
-  template <>                                                                                  \
-  struct Row<__COUNTER__ - first_row> {                                                        \
-    static constexpr Signature signature = parse_signature(text);                              \
-    static constexpr Types types = type_set;                                                   \
-    static constexpr Types others = 0;                                                         \
-    static constexpr Gate gate = since_when;                                                   \
-    static constexpr Effect effect = Effect::none;                                             \
-    template <Type T, class A, class B, class C, class E>                                      \
-    static constexpr auto meaning([[maybe_unused]] Form f, [[maybe_unused]] A a,               \
-                                  [[maybe_unused]] B b, [[maybe_unused]] C c,                  \
-                                  [[maybe_unused]] E e) {                                      \
-      return __VA_ARGS__;                                                                      \
-    }                                                                                          \
+#define PTX_ROW(text, type_set, since_when, ...)                                 \
+  template <>                                                                    \
+  struct Row<__COUNTER__ - first_row> {                                          \
+    static constexpr Signature signature = parse_signature(text);                \
+    static constexpr Types types = type_set;                                     \
+    static constexpr Types others = 0;                                           \
+    static constexpr Gate gate = since_when;                                     \
+    static constexpr Effect effect = Effect::none;                               \
+    template <Type T, class A, class B, class C, class E>                        \
+    static constexpr auto meaning([[maybe_unused]] Form f, [[maybe_unused]] A a, \
+                                  [[maybe_unused]] B b, [[maybe_unused]] C c,    \
+                                  [[maybe_unused]] E e) {                        \
+      return __VA_ARGS__;                                                        \
+    }                                                                            \
   };
 
-#define PTX_EFFECT(text, type_set, other_set, since_when, what) \
-  template <>                                                   \
-  struct Row<__COUNTER__ - first_row> {                         \
+#define PTX_EFFECT(text, type_set, other_set, since_when, what)   \
+  template <>                                                     \
+  struct Row<__COUNTER__ - first_row> {                           \
     static constexpr Signature signature = parse_signature(text); \
-    static constexpr Types types = type_set;                    \
-    static constexpr Types others = other_set;                  \
-    static constexpr Gate gate = since_when;                    \
-    static constexpr Effect effect = Effect::what;              \
+    static constexpr Types types = type_set;                      \
+    static constexpr Types others = other_set;                    \
+    static constexpr Gate gate = since_when;                      \
+    static constexpr Effect effect = Effect::what;                \
   };
 
-#define PTX_CHAPTER      \
-  template <int number>  \
-  struct Row;            \
+#define PTX_CHAPTER     \
+  template <int number> \
+  struct Row;           \
   constexpr int first_row = __COUNTER__ + 1;
 
 #define PTX_CHAPTER_END                                       \
@@ -111,15 +111,15 @@ struct Pair {
   V low, high;
 };
 
-#define PTX_PAIRWISE_1(name)                         \
-  template <class V>                                 \
-  constexpr Pair<V> name(Form f, Pair<V> a) {        \
-    return {name(f, a.low), name(f, a.high)};        \
+#define PTX_PAIRWISE_1(name)                  \
+  template <class V>                          \
+  constexpr Pair<V> name(Form f, Pair<V> a) { \
+    return {name(f, a.low), name(f, a.high)}; \
   }
-#define PTX_PAIRWISE_2(name)                                   \
-  template <class V>                                           \
-  constexpr Pair<V> name(Form f, Pair<V> a, Pair<V> b) {       \
-    return {name(f, a.low, b.low), name(f, a.high, b.high)};   \
+#define PTX_PAIRWISE_2(name)                                 \
+  template <class V>                                         \
+  constexpr Pair<V> name(Form f, Pair<V> a, Pair<V> b) {     \
+    return {name(f, a.low, b.low), name(f, a.high, b.high)}; \
   }
 PTX_PAIRWISE_1(negate)
 PTX_PAIRWISE_1(absolute)

@@ -3,11 +3,12 @@
 // How an instruction is written, in the manual's own notation:
 //
 //   "mad.lo{.sat}.type  d, a, b, c"     modifiers: required, {optional}
-//   "ld{.scope}.space   d, [a]"         groups (`groups` below), and (.x|.y) or {.x|.y}: one of them
-//   "shl.type           d, a, b:u32"    operands are of `.type` unless they say another: a type,
-//   "mul.wide.type      d:wide, a, b"   `wide` of twice its width, or `other` of `.other`
+//   "ld{.scope}.space   d, [a]"         groups (`groups` below), and (.x|.y) or {.x|.y}: one of
+//   them "shl.type           d, a, b:u32"    operands are of `.type` unless they say another: a
+//   type, "mul.wide.type      d:wide, a, b"   `wide` of twice its width, or `other` of `.other`
 //
-// A misspelt modifier or type does not compile. The order of modifiers is free except that of types.
+// A misspelt modifier or type does not compile. The order of modifiers is free except that of
+// types.
 
 #include <algorithm>
 #include <array>
@@ -17,80 +18,9 @@
 #include <string_view>
 
 #include "ptx/type.h"
+#include "ptx/words.h"
 
 namespace lathe::ptx {
-
-/// A name in the notation that stands for one of several modifiers.
-struct Group {
-  std::string_view name;
-  std::string_view words;  // Separated by blanks.
-};
-// clang-format off
-inline constexpr std::array groups{
-    Group{"rnd", "rn rz rm rp"},
-    Group{"irnd", "rni rzi rmi rpi"},
-    Group{"icmp", "eq ne lt le gt ge lo ls hi hs"},
-    Group{"fcmp", "eq ne lt le gt ge equ neu ltu leu gtu geu num nan"},
-    Group{"cmp", "eq ne lt le gt ge lo ls hi hs equ neu ltu leu gtu geu num nan"},
-    Group{"bop", "and or xor"},
-    Group{"scope", "cta cluster gpu sys"},
-    Group{"sem", "weak volatile relaxed acquire release acq_rel sc mmio"},
-    Group{"space", "global shared local param const shared::cta shared::cluster param::entry "
-                   "param::func"},
-    Group{"cop", "ca cg cs lu cv wb wt nc"},
-    Group{"evict", "L1::evict_normal L1::evict_unchanged L1::evict_first L1::evict_last "
-                   "L1::no_allocate"},
-    Group{"evict2", "L2::evict_normal L2::evict_first L2::evict_last"},
-    Group{"prefetch", "L2::64B L2::128B L2::256B"},
-    Group{"vec", "v2 v4 v8"},
-    Group{"testp", "finite infinite number notanumber normal subnormal"},
-    Group{"prmt", "f4e b4e rc8 ecl ecr rc16"},
-    Group{"dim", "1d 2d 3d 4d 5d"},
-    Group{"wgshape",
-          "m64n8k8 m64n16k8 m64n24k8 m64n32k8 m64n40k8 m64n48k8 m64n56k8 m64n64k8 "
-          "m64n72k8 m64n80k8 m64n88k8 m64n96k8 m64n104k8 m64n112k8 m64n120k8 m64n128k8 "
-          "m64n136k8 m64n144k8 m64n152k8 m64n160k8 m64n168k8 m64n176k8 m64n184k8 "
-          "m64n192k8 m64n200k8 m64n208k8 m64n216k8 m64n224k8 m64n232k8 m64n240k8 "
-          "m64n248k8 m64n256k8 m64n8k16 m64n16k16 m64n24k16 m64n32k16 m64n40k16 m64n48k16 "
-          "m64n56k16 m64n64k16 m64n72k16 m64n80k16 m64n88k16 m64n96k16 m64n104k16 "
-          "m64n112k16 m64n120k16 m64n128k16 m64n136k16 m64n144k16 m64n152k16 m64n160k16 "
-          "m64n168k16 m64n176k16 m64n184k16 m64n192k16 m64n200k16 m64n208k16 m64n216k16 "
-          "m64n224k16 m64n232k16 m64n240k16 m64n248k16 m64n256k16 m64n8k32 m64n16k32 "
-          "m64n24k32 m64n32k32 m64n40k32 m64n48k32 m64n56k32 m64n64k32 m64n72k32 "
-          "m64n80k32 m64n88k32 m64n96k32 m64n104k32 m64n112k32 m64n120k32 m64n128k32 "
-          "m64n136k32 m64n144k32 m64n152k32 m64n160k32 m64n168k32 m64n176k32 m64n184k32 "
-          "m64n192k32 m64n200k32 m64n208k32 m64n216k32 m64n224k32 m64n232k32 m64n240k32 "
-          "m64n248k32 m64n256k32"},
-    Group{"tcshape", "32x32b 16x64b 16x128b 16x256b 16x32bx2"},
-    Group{"count", "x1 x2 x4 x8 x16 x32 x64 x128"},
-    Group{"aop", "add min max inc dec and or xor exch cas"},
-};
-
-/// Every other modifier that a row may name.
-inline constexpr std::string_view known_words =
-    " lo hi wide sat ftz cc wrap clamp l r approx full satfinite relu NaN xorsign abs rn rz rm rp rna "
-    "rs rni rzi rmi rpi shiftamt trans x1 x2 x4 m8n8 m16n16 m8n16 m16n8 sync aligned up down bfly idx "
-    "all any uni ballot eq ne weak volatile relaxed acquire release and or xor popc min max add mbarrier pack "
-    "wait_group wait_all commit_group async bulk tensor ca cg warp arrive red gl "
-    "init inval test_wait try_wait parity expect_tx complete_tx arrive_drop noComplete pending_count "
-    "mbarrier::complete_tx::bytes bulk_group multicast::cluster L2::cache_hint L2 L1 row col "
-    "m8n8k4 m8n8k16 m8n8k32 m16n8k4 m16n8k8 m16n8k16 m16n8k32 m16n8k64 sp kind::f16 kind::tf32 "
-    "kind::f8f6f4 kind::i8 kind::mxf8f6f4 kind::mxf4 kind::mxf4nvf4 block_scale mma_async fence wait "
-    "commit alloc dealloc relinquish_alloc_permit cp shift st ld mma cta_group::1 cta_group::2 proxy "
-    "async.shared::cta alias tensormap::generic acq_rel sc cta cluster gpu sys "
-    "idx inc dec launch_dependents to global shared local const shared::cta shared::cluster param read "
-    "mbarrier::arrive::one b 32x32b 16x64b 16x128b 16x256b 16x32bx2 x8 x16 x32 x64 x128 pack::16b "
-    "unpack::16b before_thread_sync after_thread_sync wait::ld wait::st noinc reduce prefetch ws "
-    "mbarrier_init fractional range evict_last evict_normal L2::evict_last L2::evict_normal "
-    "L2::evict_first L2::evict_unchanged evict_first im2col tile tile::gather4 tile::scatter4 oob "
-    "fence::before_thread_sync fence::after_thread_sync noftz a1d replace global_address address mmio 128x256b 4x256b 128x128b 64x128b 32x128b warpx4 "
-    "warpx2::02_13 warpx2::01_23 collector::a::fill collector::a::use collector::a::lastuse "
-    "collector::a::discard ashift sync_restrict::shared::cta sync_restrict::shared::cluster "
-    "tensormap proxy::async proxy::async::generic proxy::async.shared proxy::alias "
-    "proxy::tensormap::generic shared::cta::async cancel ignore-src cvt xorsign.abs inc.u32 "
-    "carry cvta e8m0 u8x4 s8x4 transposed param::entry param::func mbarrier::arrive::one::b64 "
-    "async::generic mbarrier::complete_tx count1 evict_unchanged no_allocate ";
-// clang-format on
 
 constexpr std::string_view words_of_group(std::string_view name) {
   for (const Group& group : groups)
@@ -215,7 +145,8 @@ consteval OperandType operand_type(std::string_view text) {
 consteval void take_operands(std::string_view text, Signature& signature) {
   bool optional = false;
   for (std::size_t number = 0; !text.empty(); ++number) {
-    while (!text.empty() && (text[0] == ' ' || text[0] == ',' || text[0] == '{' || text[0] == '}')) {
+    while (!text.empty() &&
+           (text[0] == ' ' || text[0] == ',' || text[0] == '{' || text[0] == '}')) {
       optional |= text[0] == '{';
       text.remove_prefix(1);
     }

@@ -7,8 +7,8 @@
 namespace lathe::ptx::control {
 
 using enum Type;
-inline constexpr Types atomic_types = any_of(b32, b64, b128, u32, u64, s32, s64, f32, f64, f16, bf16,
-                                             f16x2, bf16x2, b16);
+inline constexpr Types atomic_types =
+    any_of(b32, b64, b128, u32, u64, s32, s64, f32, f64, f16, bf16, f16x2, bf16x2, b16);
 
 // clang-format off
 PTX_CHAPTER
@@ -35,14 +35,21 @@ PTX_EFFECT("fence{.sem}.scope",                0, 0, since(60, 70), fence)
 PTX_EFFECT("fence.mbarrier_init.release.cluster", 0, 0, since(80, 90), fence)
 PTX_EFFECT("fence.proxy.alias",                0, 0, since(75, 70), fence)
 PTX_EFFECT("fence.proxy.async",                0, 0, since(80, 90), fence)
-PTX_EFFECT("fence.proxy.async(.global|.shared::cta|.shared::cluster|.shared)", 0, 0, since(80, 90), fence)
+PTX_EFFECT("fence.proxy.async(.global|.shared::cta|.shared::cluster|.shared)", 0, 0, since(80, 90),
+        fence)
 PTX_EFFECT("fence.proxy.async.shared::cta",    0, 0, since(80, 90), fence)
-PTX_EFFECT("fence.proxy.tensormap::generic{.sem}{.scope}{.global} {a, b}", 0, 0, since(83, 90), unmodelled)
-PTX_EFFECT("atom{.sem}{.scope}{.space}.aop{.noftz}{.L2::cache_hint}.type d, [a], b{, c, e}", atomic_types, 0, since(11, 20), atomic)
-PTX_EFFECT("atom{.sem}{.scope}{.space}.aop{.noftz}{.L2::cache_hint}.vec.type d, [a], b{, c}", any_of(f16, bf16, f32, f16x2, bf16x2), 0, since(81, 90), unmodelled)
-PTX_EFFECT("red{.sem}{.scope}{.space}.aop{.noftz}{.L2::cache_hint}.type [a], b{, c}", atomic_types, 0, since(12, 20), atomic)
-PTX_EFFECT("red{.sem}{.scope}{.space}.aop{.noftz}{.L2::cache_hint}.vec.type [a], b{, c}", any_of(f16, bf16, f32, f16x2, bf16x2), 0, since(81, 90), unmodelled)
-PTX_EFFECT("red.async{.relaxed}{.cluster}{.shared::cluster}.mbarrier::complete_tx::bytes.aop.type [a], b, [c]", words_and_longs | any_of(b32), 0, since(81, 90), unmodelled)
+PTX_EFFECT("fence.proxy.tensormap::generic{.sem}{.scope}{.global} {a, b}", 0, 0, since(83, 90),
+        unmodelled)
+PTX_EFFECT("atom{.sem}{.scope}{.space}.aop{.noftz}{.L2::cache_hint}.type d, [a], b{, c, e}",
+        atomic_types, 0, since(11, 20), atomic)
+PTX_EFFECT("atom{.sem}{.scope}{.space}.aop{.noftz}{.L2::cache_hint}.vec.type d, [a], b{, c}",
+        any_of(f16, bf16, f32, f16x2, bf16x2), 0, since(81, 90), unmodelled)
+PTX_EFFECT("red{.sem}{.scope}{.space}.aop{.noftz}{.L2::cache_hint}.type [a], b{, c}", atomic_types,
+        0, since(12, 20), atomic)
+PTX_EFFECT("red{.sem}{.scope}{.space}.aop{.noftz}{.L2::cache_hint}.vec.type [a], b{, c}",
+        any_of(f16, bf16, f32, f16x2, bf16x2), 0, since(81, 90), unmodelled)
+PTX_EFFECT("red.async{.relaxed}{.cluster}{.shared::cluster}.mbarrier::complete_tx::bytes.aop.type"
+        " [a], b, [c]", words_and_longs | any_of(b32), 0, since(81, 90), unmodelled)
 PTX_EFFECT("vote.sync(.all|.any|.uni).pred d, a, b", 0, 0, since(60, 30), vote)
 PTX_EFFECT("vote.sync.ballot.b32 d, a, b",     0, 0, since(60, 30), vote)
 PTX_EFFECT("vote(.all|.any|.uni).pred d, a",   0, 0, since(12, 20), vote)
@@ -52,7 +59,8 @@ PTX_EFFECT("match.all.sync.type d, a, b",      any_of(b32, b64), 0, since(60, 70
 PTX_EFFECT("activemask.b32 d",                 0, 0, since(62, 30), active_mask)
 PTX_EFFECT("redux.sync(.add|.min|.max).type d, a, b", words, 0, since(70, 80), reduce)
 PTX_EFFECT("redux.sync(.and|.or|.xor).type d, a, b", any_of(b32), 0, since(70, 80), reduce)
-PTX_EFFECT("redux.sync(.min|.max){.abs}{.NaN}.type d, a, b", any_of(f32), 0, only_on(86, 100), reduce)
+PTX_EFFECT("redux.sync(.min|.max){.abs}{.NaN}.type d, a, b", any_of(f32), 0, only_on(86, 100),
+        reduce)
 PTX_EFFECT("elect.sync d, a",                  0, 0, since(80, 90), elect)
 PTX_EFFECT("shfl.sync(.up|.down|.bfly|.idx).b32 d, a, b, c, e", 0, 0, since(60, 30), shuffle)
 PTX_EFFECT("shfl(.up|.down|.bfly|.idx).b32 d, a, b, c", 0, 0, since(30, 30), shuffle)

@@ -37,7 +37,7 @@ constexpr bool ordered(Form f, V a, V b) {
 // clang-format off
 PTX_CHAPTER
 PTX_ROW("$setp.type  d:pred, a, b",               comparable, always,        ordered(f, a, b))
-PTX_ROW("$setp.type  d:pred, a, b",               floats | any_of(f16, bf16), always, compare(f, a, b))
+PTX_ROW("$setp.type  d:pred, a, b", floats | any_of(f16, bf16), always, compare(f, a, b))
 PTX_EFFECT("setp.icmp.type d, a, b",              comparable, 0, always, expand)
 PTX_EFFECT("setp.icmp.bop.type d, a, b, c",       comparable, 0, always, expand)
 PTX_EFFECT("setp.fcmp{.ftz}.type d, a, b",        floats, 0, always, expand)
@@ -47,8 +47,11 @@ PTX_EFFECT("setp.fcmp{.bop}.type d, a, b{, c}",   any_of(bf16, bf16x2), 0, since
 PTX_EFFECT("set.icmp.type.other d, a, b",         any_of(u32, s32, f32), comparable, always, expand)
 PTX_EFFECT("set.icmp.bop.type.other d, a, b, c",  any_of(u32, s32, f32), comparable, always, expand)
 PTX_EFFECT("set.fcmp{.ftz}.type.other d, a, b",   any_of(u32, s32, f32), floats, always, expand)
-PTX_EFFECT("set.fcmp.bop{.ftz}.type.other d, a, b, c", any_of(u32, s32, f32), floats, always, expand)
-PTX_EFFECT("set.fcmp{.bop}{.ftz}.type.other d, a, b{, c}", any_of(f16, bf16, u16, s16, u32, s32, f16x2, bf16x2), any_of(f16, bf16, f16x2, bf16x2), since(42, 53), unmodelled)
+PTX_EFFECT("set.fcmp.bop{.ftz}.type.other d, a, b, c", any_of(u32, s32, f32), floats, always,
+        expand)
+PTX_EFFECT("set.fcmp{.bop}{.ftz}.type.other d, a, b{, c}",
+        any_of(f16, bf16, u16, s16, u32, s32, f16x2, bf16x2), any_of(f16, bf16, f16x2, bf16x2),
+        since(42, 53), unmodelled)
 PTX_ROW("$selp.type  d, a, b, c:pred",            bits_and_pred, always,     select(c, a, b))
 PTX_EFFECT("selp.type d, a, b, c",                any, 0, always, expand)
 PTX_EFFECT("slct{.ftz}.type.other d, a, b, c",    any, any_of(s32, f32), always, expand)
@@ -57,14 +60,20 @@ PTX_ROW("or.type     d, a, b",                    bits_and_pred, always,     a |
 PTX_ROW("xor.type    d, a, b",                    bits_and_pred, always,     a ^ b)
 PTX_ROW("not.type    d, a",                       untyped,    always,        ~a)
 PTX_ROW("not.type    d, a",                       any_of(pred), always,      a ^ literal(a, 1))
-PTX_ROW("cnot.type   d, a",                       untyped,    always,        select(a == literal(a, 0), literal(a, 1), literal(a, 0)))
-PTX_ROW("$lop3.type  d, a, b, c",                 any_of(b32), always,       exactly<T>(f, [f](fn::U x, fn::U y, fn::U z) { return fn::by_table(f.constant, x, y, z); }, a, b, c))
+PTX_ROW("cnot.type   d, a", untyped, always,
+        select(a == literal(a, 0), literal(a, 1), literal(a, 0)))
+PTX_ROW("$lop3.type  d, a, b, c", any_of(b32), always,
+        exactly<T>(f, [f](fn::U x, fn::U y, fn::U z) { return fn::by_table(f.constant, x, y, z); },
+            a, b, c))
 PTX_EFFECT("lop3.b32 d, a, b, c, table",          0, 0, since(43, 50), expand)
 PTX_EFFECT("lop3(.or|.and).b32 d, a, b, c, table, q", 0, 0, since(82, 70), unmodelled)
-PTX_ROW("shf(.l|.r)(.wrap|.clamp).type d, a, b, c:u32", any_of(b32), since(31, 32), exactly<T>(f, [f](fn::U x, fn::U y, fn::U z) { return fn::funnel(f.has(Flag::left), f.has(Flag::wrap), x, y, z); }, a, b, c))
+PTX_ROW("shf(.l|.r)(.wrap|.clamp).type d, a, b, c:u32", any_of(b32), since(31, 32),
+        exactly<T>(f, [f](fn::U x, fn::U y, fn::U z) { return fn::funnel(f.has(Flag::left),
+            f.has(Flag::wrap), x, y, z); }, a, b, c))
 PTX_ROW("shl.type    d, a, b:u32",                untyped,    always,        shift_left(a, b))
 PTX_ROW("shr.type    d, a, b:u32",                comparable, always,        shift_right(a, b))
-PTX_ROW("$prmt.type  d, a, b, c",                 any_of(b32), always,       exactly<T>(f, [](fn::U x, fn::U y, fn::U z) { return fn::permuted(x, y, z); }, a, b, c))
+PTX_ROW("$prmt.type  d, a, b, c", any_of(b32), always,
+        exactly<T>(f, [](fn::U x, fn::U y, fn::U z) { return fn::permuted(x, y, z); }, a, b, c))
 PTX_EFFECT("prmt.b32{.prmt} d, a, b, c",          0, 0, since(20, 20), permute)
 PTX_CHAPTER_END
 // clang-format on

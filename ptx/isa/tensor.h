@@ -14,64 +14,114 @@ inline constexpr Types fp8_in = any_of(e4m3, e5m2);
 
 // clang-format off
 PTX_CHAPTER
-PTX_EFFECT("ldmatrix.sync.aligned.m8n8(.x1|.x2|.x4){.trans}{.shared}{.shared::cta}.b16 d, [a]", 0, 0, since(65, 75), load_matrix)
-PTX_EFFECT("ldmatrix.sync.aligned(.m16n16|.m8n16)(.x1|.x2|.x4){.trans}{.shared}{.shared::cta}.b8 d, [a]", 0, 0, only_on(86, 100), unmodelled)
-PTX_EFFECT("stmatrix.sync.aligned.m8n8(.x1|.x2|.x4){.trans}{.shared}{.shared::cta}.b16 [a], b", 0, 0, since(78, 90), store_matrix)
-PTX_EFFECT("stmatrix.sync.aligned.m16n8(.x1|.x2|.x4).trans{.shared}{.shared::cta}.b8 [a], b", 0, 0, only_on(86, 100), unmodelled)
+PTX_EFFECT("ldmatrix.sync.aligned.m8n8(.x1|.x2|.x4){.trans}{.shared}{.shared::cta}.b16 d, [a]", 0,
+        0, since(65, 75), load_matrix)
+PTX_EFFECT("ldmatrix.sync.aligned(.m16n16|.m8n16)(.x1|.x2|.x4){.trans}{.shared}{.shared::cta}.b8"
+        " d, [a]", 0, 0, only_on(86, 100), unmodelled)
+PTX_EFFECT("stmatrix.sync.aligned.m8n8(.x1|.x2|.x4){.trans}{.shared}{.shared::cta}.b16 [a], b", 0,
+        0, since(78, 90), store_matrix)
+PTX_EFFECT("stmatrix.sync.aligned.m16n8(.x1|.x2|.x4).trans{.shared}{.shared::cta}.b8 [a], b", 0, 0,
+        only_on(86, 100), unmodelled)
 PTX_EFFECT("movmatrix.sync.aligned.m8n8.trans.b16 d, a", 0, 0, since(78, 75), transpose_matrix)
-PTX_EFFECT("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 d, a, b, c",   0, 0, since(65, 75), multiply)
-PTX_EFFECT("mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 d, a, b, c",   0, 0, since(65, 75), multiply)
-PTX_EFFECT("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 d, a, b, c",  0, 0, since(70, 80), multiply)
-PTX_EFFECT("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 d, a, b, c",  0, 0, since(70, 80), multiply)
-PTX_EFFECT("mma.sync.aligned(.m16n8k8|.m16n8k16).row.col.f32.bf16.bf16.f32 d, a, b, c", 0, 0, since(70, 80), multiply)
-PTX_EFFECT("mma.sync.aligned(.m16n8k4|.m16n8k8).row.col.f32.tf32.tf32.f32 d, a, b, c", 0, 0, since(70, 80), multiply)
-PTX_EFFECT("mma.sync.aligned(.m16n8k16|.m16n8k32).row.col{.satfinite}.s32.type.other.s32 d, a, b, c", bytes_in, bytes_in, since(70, 80), multiply)
-PTX_EFFECT("mma.sync.aligned.m8n8k16.row.col{.satfinite}.s32.type.other.s32 d, a, b, c", bytes_in, bytes_in, since(65, 75), unmodelled)
-PTX_EFFECT("mma.sync.aligned(.m16n8k16|.m16n8k32).row.col.f32.type.other.f32 d, a, b, c", fp8_in, fp8_in, since(84, 89), multiply)
-PTX_EFFECT("mma.sync.aligned(.m16n8k16|.m16n8k32).row.col.f16.type.other.f16 d, a, b, c", fp8_in, fp8_in, since(84, 89), multiply)
-PTX_EFFECT("mma.sync.aligned.m8n8k4.row.col{.rnd}.f64.f64.f64.f64 d, a, b, c", 0, 0, since(70, 80), multiply)
-PTX_EFFECT("mma.sync.aligned(.m16n8k4|.m16n8k8|.m16n8k16).row.col{.rnd}.f64.f64.f64.f64 d, a, b, c", 0, 0, since(78, 90), multiply)
-PTX_EFFECT("mma.sp.sync.aligned(.m16n8k16|.m16n8k32).row.col.type.f16.f16.other d, a, b, c, e, n", any_of(f16, f32), any_of(f16, f32), since(71, 80), unmodelled)
+PTX_EFFECT("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 d, a, b, c", 0, 0, since(65, 75),
+        multiply)
+PTX_EFFECT("mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 d, a, b, c", 0, 0, since(65, 75),
+        multiply)
+PTX_EFFECT("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 d, a, b, c", 0, 0, since(70, 80),
+        multiply)
+PTX_EFFECT("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 d, a, b, c", 0, 0, since(70, 80),
+        multiply)
+PTX_EFFECT("mma.sync.aligned(.m16n8k8|.m16n8k16).row.col.f32.bf16.bf16.f32 d, a, b, c", 0, 0,
+        since(70, 80), multiply)
+PTX_EFFECT("mma.sync.aligned(.m16n8k4|.m16n8k8).row.col.f32.tf32.tf32.f32 d, a, b, c", 0, 0,
+        since(70, 80), multiply)
+PTX_EFFECT("mma.sync.aligned(.m16n8k16|.m16n8k32).row.col{.satfinite}.s32.type.other.s32 d, a, b,"
+        " c", bytes_in, bytes_in, since(70, 80), multiply)
+PTX_EFFECT("mma.sync.aligned.m8n8k16.row.col{.satfinite}.s32.type.other.s32 d, a, b, c", bytes_in,
+        bytes_in, since(65, 75), unmodelled)
+PTX_EFFECT("mma.sync.aligned(.m16n8k16|.m16n8k32).row.col.f32.type.other.f32 d, a, b, c", fp8_in,
+        fp8_in, since(84, 89), multiply)
+PTX_EFFECT("mma.sync.aligned(.m16n8k16|.m16n8k32).row.col.f16.type.other.f16 d, a, b, c", fp8_in,
+        fp8_in, since(84, 89), multiply)
+PTX_EFFECT("mma.sync.aligned.m8n8k4.row.col{.rnd}.f64.f64.f64.f64 d, a, b, c", 0, 0, since(70, 80),
+        multiply)
+PTX_EFFECT("mma.sync.aligned(.m16n8k4|.m16n8k8|.m16n8k16).row.col{.rnd}.f64.f64.f64.f64 d, a, b,"
+        " c", 0, 0, since(78, 90), multiply)
+PTX_EFFECT("mma.sp.sync.aligned(.m16n8k16|.m16n8k32).row.col.type.f16.f16.other d, a, b, c, e, n",
+        any_of(f16, f32), any_of(f16, f32), since(71, 80), unmodelled)
 PTX_EFFECT("mbarrier.init{.shared}{.shared::cta}.b64 [a], b", 0, 0, since(70, 80), mbarrier)
 PTX_EFFECT("mbarrier.inval{.shared}{.shared::cta}.b64 [a]", 0, 0, since(70, 80), mbarrier)
-PTX_EFFECT("mbarrier.arrive{.sem}{.scope}{.shared}{.shared::cta}.b64 d, [a]{, b}", 0, 0, since(70, 80), mbarrier)
-PTX_EFFECT("mbarrier.arrive{.sem}{.scope}.shared::cluster.b64 d, [a]{, b}", 0, 0, since(80, 90), unmodelled)
-PTX_EFFECT("mbarrier.arrive.expect_tx{.sem}{.scope}{.shared}{.shared::cta}{.shared::cluster}.b64 d, [a], b", 0, 0, since(80, 90), mbarrier)
-PTX_EFFECT("mbarrier.expect_tx{.relaxed}{.scope}{.shared}{.shared::cta}{.shared::cluster}.b64 [a], b", 0, 0, since(80, 90), mbarrier)
-PTX_EFFECT("mbarrier.complete_tx{.relaxed}{.scope}{.shared}{.shared::cta}{.shared::cluster}.b64 [a], b", 0, 0, since(80, 90), mbarrier)
-PTX_EFFECT("mbarrier(.test_wait|.try_wait){.sem}{.scope}{.shared}{.shared::cta}.b64 d, [a], b{, c}", 0, 0, since(70, 80), mbarrier)
-PTX_EFFECT("mbarrier(.test_wait|.try_wait).parity{.sem}{.scope}{.shared}{.shared::cta}.b64 d, [a], b{, c}", 0, 0, since(71, 80), mbarrier)
-PTX_EFFECT("mbarrier(.arrive_drop|.pending_count){.expect_tx}{.noComplete}{.sem}{.scope}{.shared}{.shared::cta}.b64 d, a{, b}", 0, 0, since(70, 80), unmodelled)
-PTX_EFFECT("cp.async.bulk(.shared::cta|.shared::cluster).global.mbarrier::complete_tx::bytes{.multicast::cluster}{.L2::cache_hint} [d], [a], b, [c]{, e, g}", 0, 0, since(80, 90), unmodelled)
-PTX_EFFECT("cp.async.bulk.global.shared::cta.bulk_group{.L2::cache_hint} [d], [a], b{, c}", 0, 0, since(80, 90), unmodelled)
-PTX_EFFECT("cp.async.bulk.prefetch.L2.global{.L2::cache_hint} [a], b{, c}", 0, 0, since(80, 90), prefetch)
+PTX_EFFECT("mbarrier.arrive{.sem}{.scope}{.shared}{.shared::cta}.b64 d, [a]{, b}", 0, 0,
+        since(70, 80), mbarrier)
+PTX_EFFECT("mbarrier.arrive{.sem}{.scope}.shared::cluster.b64 d, [a]{, b}", 0, 0, since(80, 90),
+        unmodelled)
+PTX_EFFECT("mbarrier.arrive.expect_tx{.sem}{.scope}{.shared}{.shared::cta}{.shared::cluster}.b64"
+        " d, [a], b", 0, 0, since(80, 90), mbarrier)
+PTX_EFFECT("mbarrier.expect_tx{.relaxed}{.scope}{.shared}{.shared::cta}{.shared::cluster}.b64"
+        " [a], b", 0, 0, since(80, 90), mbarrier)
+PTX_EFFECT("mbarrier.complete_tx{.relaxed}{.scope}{.shared}{.shared::cta}{.shared::cluster}.b64"
+        " [a], b", 0, 0, since(80, 90), mbarrier)
+PTX_EFFECT("mbarrier(.test_wait|.try_wait){.sem}{.scope}{.shared}{.shared::cta}.b64 d, [a], b{,"
+        " c}", 0, 0, since(70, 80), mbarrier)
+PTX_EFFECT("mbarrier(.test_wait|.try_wait).parity{.sem}{.scope}{.shared}{.shared::cta}.b64 d,"
+        " [a], b{, c}", 0, 0, since(71, 80), mbarrier)
+PTX_EFFECT("mbarrier(.arrive_drop|.pending_count){.expect_tx}{.noComplete}{.sem}{.scope}{.shared}"
+        "{.shared::cta}.b64 d, a{, b}", 0, 0, since(70, 80), unmodelled)
+PTX_EFFECT("cp.async.bulk(.shared::cta|.shared::cluster).global.mbarrier::complete_tx::bytes{"
+        ".multicast::cluster}{.L2::cache_hint} [d], [a], b, [c]{, e, g}", 0, 0, since(80, 90),
+        unmodelled)
+PTX_EFFECT("cp.async.bulk.global.shared::cta.bulk_group{.L2::cache_hint} [d], [a], b{, c}", 0, 0,
+        since(80, 90), unmodelled)
+PTX_EFFECT("cp.async.bulk.prefetch.L2.global{.L2::cache_hint} [a], b{, c}", 0, 0, since(80, 90),
+        prefetch)
 PTX_EFFECT("cp.async.bulk.commit_group",  0, 0, since(80, 90), unmodelled)
 PTX_EFFECT("cp.async.bulk.wait_group{.read} n", 0, 0, since(80, 90), unmodelled)
-PTX_EFFECT("cp.async.bulk.tensor.dim(.shared::cta|.shared::cluster).global{.tile|.tile::gather4|.im2col}.mbarrier::complete_tx::bytes{.multicast::cluster}{.cta_group::1|.cta_group::2}{.L2::cache_hint} [d], [a], [b]{, c, e, g}", 0, 0, since(80, 90), unmodelled)
-PTX_EFFECT("cp.async.bulk.tensor.dim.global.shared::cta{.tile|.tile::scatter4}.bulk_group{.L2::cache_hint} [d], [a]{, c}", 0, 0, since(80, 90), unmodelled)
-PTX_EFFECT("cp.async.bulk.prefetch.tensor.dim.L2.global{.tile|.im2col}{.L2::cache_hint} [a]{, c, e}", 0, 0, since(80, 90), prefetch)
-PTX_EFFECT("cp.reduce.async.bulk.tensor.dim.global.shared::cta.aop{.tile}.bulk_group{.L2::cache_hint} [d], [a]{, c}", 0, 0, since(80, 90), unmodelled)
+PTX_EFFECT("cp.async.bulk.tensor.dim(.shared::cta|.shared::cluster).global{.tile|.tile::gather4|"
+        ".im2col}.mbarrier::complete_tx::bytes{.multicast::cluster}{.cta_group::1|.cta_group::2}{"
+        ".L2::cache_hint} [d], [a], [b]{, c, e, g}", 0, 0, since(80, 90), unmodelled)
+PTX_EFFECT("cp.async.bulk.tensor.dim.global.shared::cta{.tile|.tile::scatter4}.bulk_group{"
+        ".L2::cache_hint} [d], [a]{, c}", 0, 0, since(80, 90), unmodelled)
+PTX_EFFECT("cp.async.bulk.prefetch.tensor.dim.L2.global{.tile|.im2col}{.L2::cache_hint} [a]{, c,"
+        " e}", 0, 0, since(80, 90), prefetch)
+PTX_EFFECT("cp.reduce.async.bulk.tensor.dim.global.shared::cta.aop{.tile}.bulk_group{"
+        ".L2::cache_hint} [d], [a]{, c}", 0, 0, since(80, 90), unmodelled)
 PTX_EFFECT("wgmma.fence.sync.aligned",           0, 0, only_on(80, 90), unmodelled)
 PTX_EFFECT("wgmma.commit_group.sync.aligned",    0, 0, only_on(80, 90), unmodelled)
 PTX_EFFECT("wgmma.wait_group.sync.aligned n",    0, 0, only_on(80, 90), unmodelled)
-PTX_EFFECT("wgmma.mma_async.sync.aligned.wgshape.f32.type.other d, a, b, c, e, g{, h, i}", half_in, half_in, only_on(80, 90), unmodelled)
-PTX_EFFECT("wgmma.mma_async.sync.aligned.wgshape.f16.f16.f16 d, a, b, c, e, g{, h, i}", 0, 0, only_on(80, 90), unmodelled)
-PTX_EFFECT("wgmma.mma_async.sync.aligned.wgshape.f32.tf32.tf32 d, a, b, c, e, g", 0, 0, only_on(80, 90), unmodelled)
-PTX_EFFECT("wgmma.mma_async.sync.aligned.wgshape(.f16|.f32).type.other d, a, b, c, e, g", fp8_in, fp8_in, only_on(80, 90), unmodelled)
-PTX_EFFECT("wgmma.mma_async.sync.aligned.wgshape{.satfinite}.s32.type.other d, a, b, c", bytes_in, bytes_in, only_on(80, 90), unmodelled)
-PTX_EFFECT("tcgen05.alloc(.cta_group::1|.cta_group::2).sync.aligned{.shared::cta}.b32 [a], b", 0, 0, only_on(86, 100), unmodelled)
-PTX_EFFECT("tcgen05.dealloc(.cta_group::1|.cta_group::2).sync.aligned.b32 a, b", 0, 0, only_on(86, 100), unmodelled)
-PTX_EFFECT("tcgen05.relinquish_alloc_permit(.cta_group::1|.cta_group::2).sync.aligned", 0, 0, only_on(86, 100), unmodelled)
-PTX_EFFECT("tcgen05.ld.sync.aligned.tcshape.count{.pack::16b}.b32 d, [a]{, b}", 0, 0, only_on(86, 100), unmodelled)
-PTX_EFFECT("tcgen05.st.sync.aligned.tcshape.count{.unpack::16b}.b32 [a], b{, c}", 0, 0, only_on(86, 100), unmodelled)
+PTX_EFFECT("wgmma.mma_async.sync.aligned.wgshape.f32.type.other d, a, b, c, e, g{, h, i}", half_in,
+        half_in, only_on(80, 90), unmodelled)
+PTX_EFFECT("wgmma.mma_async.sync.aligned.wgshape.f16.f16.f16 d, a, b, c, e, g{, h, i}", 0, 0,
+        only_on(80, 90), unmodelled)
+PTX_EFFECT("wgmma.mma_async.sync.aligned.wgshape.f32.tf32.tf32 d, a, b, c, e, g", 0, 0,
+        only_on(80, 90), unmodelled)
+PTX_EFFECT("wgmma.mma_async.sync.aligned.wgshape(.f16|.f32).type.other d, a, b, c, e, g", fp8_in,
+        fp8_in, only_on(80, 90), unmodelled)
+PTX_EFFECT("wgmma.mma_async.sync.aligned.wgshape{.satfinite}.s32.type.other d, a, b, c", bytes_in,
+        bytes_in, only_on(80, 90), unmodelled)
+PTX_EFFECT("tcgen05.alloc(.cta_group::1|.cta_group::2).sync.aligned{.shared::cta}.b32 [a], b", 0, 0,
+        only_on(86, 100), unmodelled)
+PTX_EFFECT("tcgen05.dealloc(.cta_group::1|.cta_group::2).sync.aligned.b32 a, b", 0, 0,
+        only_on(86, 100), unmodelled)
+PTX_EFFECT("tcgen05.relinquish_alloc_permit(.cta_group::1|.cta_group::2).sync.aligned", 0, 0,
+        only_on(86, 100), unmodelled)
+PTX_EFFECT("tcgen05.ld.sync.aligned.tcshape.count{.pack::16b}.b32 d, [a]{, b}", 0, 0,
+        only_on(86, 100), unmodelled)
+PTX_EFFECT("tcgen05.st.sync.aligned.tcshape.count{.unpack::16b}.b32 [a], b{, c}", 0, 0,
+        only_on(86, 100), unmodelled)
 PTX_EFFECT("tcgen05(.wait::ld|.wait::st).sync.aligned", 0, 0, only_on(86, 100), unmodelled)
-PTX_EFFECT("tcgen05.mma(.cta_group::1|.cta_group::2)(.kind::f16|.kind::tf32|.kind::f8f6f4|.kind::i8){.ashift} [d], a, b, c, e{, g}", 0, 0, only_on(86, 100), unmodelled)
-PTX_EFFECT("tcgen05.mma(.cta_group::1|.cta_group::2)(.kind::mxf8f6f4|.kind::mxf4|.kind::mxf4nvf4).block_scale [d], a, b, c, [e], [g], h", 0, 0, only_on(86, 100), unmodelled)
-PTX_EFFECT("tcgen05.commit(.cta_group::1|.cta_group::2).mbarrier::arrive::one{.shared::cluster}{.shared::cta}{.multicast::cluster}.b64 [a]{, b}", 0, 0, only_on(86, 100), unmodelled)
-PTX_EFFECT("tcgen05.cp(.cta_group::1|.cta_group::2)(.128x256b|.4x256b|.128x128b|.64x128b|.32x128b){.warpx4|.warpx2::02_13|.warpx2::01_23} [a], b", 0, 0, only_on(86, 100), unmodelled)
+PTX_EFFECT("tcgen05.mma(.cta_group::1|.cta_group::2)(.kind::f16|.kind::tf32|.kind::f8f6f4|"
+        ".kind::i8){.ashift} [d], a, b, c, e{, g}", 0, 0, only_on(86, 100), unmodelled)
+PTX_EFFECT("tcgen05.mma(.cta_group::1|.cta_group::2)(.kind::mxf8f6f4|.kind::mxf4|.kind::mxf4nvf4)"
+        ".block_scale [d], a, b, c, [e], [g], h", 0, 0, only_on(86, 100), unmodelled)
+PTX_EFFECT("tcgen05.commit(.cta_group::1|.cta_group::2).mbarrier::arrive::one{.shared::cluster}{"
+        ".shared::cta}{.multicast::cluster}.b64 [a]{, b}", 0, 0, only_on(86, 100), unmodelled)
+PTX_EFFECT("tcgen05.cp(.cta_group::1|.cta_group::2)(.128x256b|.4x256b|.128x128b|.64x128b|"
+        ".32x128b){.warpx4|.warpx2::02_13|.warpx2::01_23} [a], b", 0, 0, only_on(86, 100),
+        unmodelled)
 PTX_EFFECT("tcgen05.fence::before_thread_sync", 0, 0, only_on(86, 100), unmodelled)
 PTX_EFFECT("tcgen05.fence::after_thread_sync", 0, 0, only_on(86, 100), unmodelled)
-PTX_EFFECT("tcgen05.shift(.cta_group::1|.cta_group::2).down [a]", 0, 0, only_on(86, 100), unmodelled)
+PTX_EFFECT("tcgen05.shift(.cta_group::1|.cta_group::2).down [a]", 0, 0, only_on(86, 100),
+        unmodelled)
 PTX_CHAPTER_END
 // clang-format on
 

@@ -1,0 +1,124 @@
+#pragma once
+
+// How a function's instructions become operations. Used by decode (decode.cpp) alone; its methods
+// are spread over decode_*.cpp by what they resolve.
+
+#include <initializer_list>
+#include <optional>
+#include <unordered_map>
+
+#include "ptx/program.h"
+
+namespace lathe::ptx {
+
+class Decoder {
+ public:
+  Decoder(const Module& module, const Function& function);
+  Result<Program> run();
+
+ private:
+  struct Named {
+    enum class Kind : std::uint8_t { registers, shared, local, parameter, variable };
+    Kind kind = Kind::registers;
+    Spot place = 0;          // Of the first register.
+    std::uint8_t width = 0;  // Bytes of a lane.
+    bool predicate = false;
+    std::uint32_t count = 0;   // 0: one register, without number.
+    std::uint64_t offset = 0;  // Of a variable in its space, or its index.
+  };
+  using Scope = std::unordered_map<std::string_view, Named>;
+
+  // decode.cpp: declarations, statements.
+  void declare_parameters();
+  void declare_module_variables();
+  void declare_variable(const Variable& variable);
+  void declare_registers(const Registers& registers);
+  void read_directives();
+  bool statement(const Statement& statement);
+  bool instruction(const Instruction& instruction, std::uint32_t number);
+  bool resolve_branches();
+  void protect_guard(std::size_t first);
+  void note_uses(std::size_t first);
+  Spot allocate(unsigned width);
+
+  // decode_operand.cpp: operands to places.
+  std::optional<Named> find(std::string_view name) const;
+  std::optional<Slot> register_named(std::string_view name) const;
+  std::optional<std::uint64_t> special_named(std::string_view name) const;
+  Slot constant(std::uint64_t bits, unsigned width, Constant::Kind kind = Constant::Kind::bits);
+  Slot scratch(unsigned width);
+  Slot symbol(const Operand& operand, unsigned width);
+  /// A source of this type; complains and gives an absent slot where it cannot be.
+  Slot source(const Operand& operand, Type type);
+  Slot predicate(const Operand& operand);
+  Slot destination(const Operand& operand, Type type);
+  /// A register at least as wide as the type: memory, cvt.
+  Slot loose_source(const Operand& operand, Type type);
+  Slot loose_destination(const Operand& operand, Type type);
+  std::vector<const Operand*> elements(const Operand& operand) const;
+  bool address(const Operand& operand, Address& out);
+  std::uint64_t immediate_bits(const Operand& operand, Type type);
+
+  // decode_effect.cpp: instructions with effects.
+  bool meaning(const FormMatch& match);
+  bool effect(const FormMatch& match);
+  bool move();
+  bool convert(const FormMatch& match);
+  bool memory(const FormMatch& match);
+  bool atomic(const FormMatch& match);
+  bool copy_async();
+  bool matrix(const FormMatch& match);
+  bool multiply(const FormMatch& match);
+  bool warp_wide(const FormMatch& match);
+  bool barrier();
+  bool fence();
+  bool mbarrier();
+  bool branch();
+  void fill_matrix_multiply(Operation& op, const FormMatch& match);
+
+  // decode_expand.cpp: one instruction as several operations.
+  bool expand(const FormMatch& match);
+  bool set_predicate(const FormMatch& match);
+  bool set(const FormMatch& match);
+  bool select(const FormMatch& match);
+  bool choose_by_sign(const FormMatch& match);
+  bool carry(const FormMatch& match);
+  bool mixed_float(const FormMatch& match);
+  bool dot(const FormMatch& match);
+  bool space_address(const FormMatch& match);
+  bool is_space(const FormMatch& match);
+  Slot compare(Form form, Type type, Slot a, Slot b);
+
+  // Emission.
+  Operation& emit(Effect effect, Form form = {});
+  Operation& emit_row(std::string_view opcode, Form form, std::initializer_list<Slot> places);
+  void emit_move(Slot to, Slot from);
+  void emit_piece(Slot to, unsigned to_byte, Slot from, unsigned from_byte, unsigned bytes);
+  bool complain(std::string what, std::string remedy = "");
+  bool complain(const Operand& operand, std::string what, std::string remedy = "");
+  bool has(std::string_view modifier) const;
+  CostClass cost_of(const FormMatch& match) const;
+  Space space_of(const Instruction& instruction) const;
+
+  const Module& module_;
+  const Function& function_;
+  Program program_;
+  std::vector<Scope> scopes_;
+  std::unordered_map<std::string_view, std::uint32_t> labels_;
+  std::vector<std::pair<std::uint32_t, std::string_view>> branches_;  // Operation, label.
+  std::vector<Slot> free_scratch_;  // Reused from one instruction to the next.
+  std::size_t scratch_used_ = 0;
+  std::unordered_map<std::string, Slot> constants_;
+  std::vector<Spot> written_, read_;
+  Slot carry32_, carry64_;
+  Target target_;
+  unsigned isa_version_ = 0;
+  const Instruction* now_ = nullptr;
+  std::uint32_t number_ = 0;
+  std::optional<Error> error_;
+};
+
+/// Sets Operation::join of each branch: the first operation that every path from it reaches.
+void find_joins(std::vector<Operation>& operations);
+
+}  // namespace lathe::ptx

@@ -1,0 +1,228 @@
+#pragma once
+
+// A kernel decoded for running: operations over places of a warp's register file. One PTX
+// instruction may become several operations (set, add.cc, packed comparisons); `line` and `column`
+// name the instruction, and only its first operation has a cost class.
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ptx/domain.h"
+#include "ptx/isa.h"
+#include "ptx/observer.h"
+
+namespace lathe::ptx {
+
+inline constexpr Spot no_spot = ~Spot{0};
+inline constexpr std::uint32_t no_operation = ~std::uint32_t{0};
+
+/// What an instruction costs; the model of a device gives each a rate.
+enum class CostClass : std::uint8_t {
+  none,  // A further operation of the same instruction.
+  move,
+  integer,   // Also logic, comparison and selection.
+  multiply,  // Integer products.
+  single,    // f32 add, mul, fma, min, max.
+  half,      // f16 and bf16, packed or not.
+  double_,
+  special,  // ex2, lg2, rcp, sqrt, sin, tanh.
+  divide,   // div, and rcp and sqrt with rounding: a sequence.
+  convert,
+  global_load,
+  global_store,
+  shared_load,  // ldmatrix too.
+  shared_store,
+  other_load,  // Parameters, constants, local memory.
+  other_store,
+  atomic,
+  async_copy,
+  matrix,  // mma
+  shuffle,
+  vote,
+  reduce,
+  barrier,
+  fence,
+  branch,
+  other,
+  count
+};
+std::string_view name_of(CostClass cost);
+
+/// A register operand.
+struct Slot {
+  Spot place = no_spot;    // no_spot: the sink `_`, or an operand left out.
+  std::uint8_t width = 0;  // Bytes of a lane.
+  constexpr bool present() const { return place != no_spot; }
+  constexpr Cell cell(unsigned lane, unsigned byte = 0) const {
+    return {place, width, static_cast<std::uint8_t>(byte), static_cast<std::uint8_t>(lane)};
+  }
+};
+
+/// `[base + offset]`; without a base the offset is the address.
+struct Address {
+  Slot base;
+  std::int64_t offset = 0;
+};
+
+/// What an effect does beyond its form; each effect reads its own fields.
+enum class Mode : std::uint8_t {
+  none,
+  up,
+  down,
+  butterfly,
+  index,
+  all,
+  any,
+  uniform,
+  ballot,
+  sync,
+  arrive,
+  popc,
+  logical_and,
+  logical_or,
+  wait_group,
+  wait_all,
+  add,
+  min,
+  max,
+  bit_and,
+  bit_or,
+  bit_xor,
+  increment,
+  decrement,
+  exchange,
+  compare_exchange,
+  init,
+  inval,
+  arrive_expect,
+  expect,
+  complete,
+  test_wait,
+  try_wait,
+  test_parity,
+  try_parity,
+  ret,
+  forward4,  // The modes of prmt.
+  backward4,
+  replicate8,
+  edge_left,
+  edge_right,
+  replicate16,
+};
+
+struct Operation {
+  Form form;
+  Effect effect = Effect::none;
+  Mode mode = Mode::none;
+  CostClass cost = CostClass::none;
+  Definedness definedness = Definedness::all;
+  bool guard_negated = false;
+  Space space = Space::generic;
+  AccessKind access = AccessKind::read;
+  std::uint8_t element_bytes = 0;  // Of memory, each.
+  std::uint8_t element_count = 0;
+  bool strong = false;     // .volatile, .relaxed, ..
+  bool read_only = false;  // .nc
+  bool flag = false;       // ldmatrix .trans; cp.async with ignore-src; barrier not .aligned.
+  char scope = 0;
+  Spot guard = no_spot;
+  std::array<Spot, 5> places{};  // Of a meaning: destination, then sources.
+  std::array<Slot, 4> fixed{};   // Of an effect: operands in the order of the instruction.
+  Address address;               // Of an effect on memory; cp.async: the destination.
+  Address source;                // cp.async: the source.
+  std::uint32_t slot_begin = 0;  // Vectors and matrix fragments, in Program::slots.
+  std::uint16_t slot_count = 0;
+  std::uint32_t target = no_operation;  // Of a branch.
+  std::uint32_t join = no_operation;    // Where diverged lanes meet again; none: at the exit.
+  std::uint32_t line = 0, column = 0;
+  std::uint32_t instruction = 0;  // Index into the function's instructions.
+  std::uint32_t use_begin = 0;    // Registers written, then read: Program::uses.
+  std::uint16_t written_count = 0, read_count = 0;
+};
+
+/// What a constant register holds when a warp starts.
+struct Constant {
+  enum class Kind : std::uint8_t { bits, shared, dynamic_shared, special, variable };
+  Spot place = 0;
+  std::uint8_t width = 4;
+  Kind kind = Kind::bits;
+  /// bits: the value. shared: an offset from the shared window's begin (dynamic_shared only while
+  /// decoding). special: a Special. variable: an index into Program::variables, and above bit 32 an
+  /// offset.
+  std::uint64_t bits = 0;
+};
+
+enum class Special : std::uint8_t {
+  tid_x,
+  tid_y,
+  tid_z,
+  ntid_x,
+  ntid_y,
+  ntid_z,
+  ctaid_x,
+  ctaid_y,
+  ctaid_z,
+  nctaid_x,
+  nctaid_y,
+  nctaid_z,
+  laneid,
+  warpid,
+  nwarpid,
+  lanemask_eq,
+  lanemask_le,
+  lanemask_lt,
+  lanemask_ge,
+  lanemask_gt,
+  dynamic_shared,
+  total_shared,
+  zero,
+  one,
+};
+
+/// A module variable in .global or .const.
+struct StaticVariable {
+  std::string name;
+  std::uint64_t bytes = 0;
+  std::uint64_t align = 1;
+  bool constant = false;
+  std::vector<std::uint8_t> initial;
+};
+
+struct ParameterSlot {
+  std::string name;
+  std::uint32_t offset = 0, bytes = 0;
+};
+
+struct Program {
+  std::string entry, file;
+  Target target;
+  std::vector<Operation> operations;
+  std::vector<Slot> slots;
+  std::vector<Spot> uses;
+  std::vector<Constant> constants;
+  std::vector<StaticVariable> variables;
+  std::vector<ParameterSlot> parameters;
+  std::vector<std::string> texts;  // By instruction, as written: for traps.
+  std::uint32_t register_bytes = 0;
+  std::uint32_t parameter_bytes = 0;
+  std::uint64_t static_shared_bytes = 0;            // The dynamic part begins here.
+  std::uint64_t local_bytes = 0;                    // Of each thread.
+  std::array<std::uint32_t, 3> required_threads{};  // .reqntid; zeros where there is none.
+
+  std::span<const Spot> written(const Operation& op) const {
+    return std::span(uses).subspan(op.use_begin, op.written_count);
+  }
+  std::span<const Spot> read(const Operation& op) const {
+    return std::span(uses).subspan(op.use_begin + op.written_count, op.read_count);
+  }
+};
+
+/// Resolves registers, constants, labels and points of reconvergence. An instruction that the table
+/// has not is an operation that traps when it is reached; one that the table knows better is an
+/// error with its place.
+Result<Program> decode(const Module& module, std::string_view entry);
+
+}  // namespace lathe::ptx
