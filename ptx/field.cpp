@@ -1,0 +1,337 @@
+// Memory of the field domain: moves of bytes, lazily made inputs, and the arena of numbers.
+
+#include "ptx/field.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace lathe::ptx::field {
+namespace {
+
+double half_to_double(std::uint16_t h) {
+  int exponent = h >> 10 & 31;
+  double fraction = h & 1023;
+  double value = exponent == 31  ? (fraction == 0 ? INFINITY : NAN)
+                 : exponent == 0 ? std::ldexp(fraction, -24)
+                                 : std::ldexp(1024 + fraction, exponent - 25);
+  return (h & 0x8000) != 0 ? -value : value;
+}
+
+double decoded(std::uint64_t bits, Type type) {
+  switch (type) {
+    case Type::f64:
+      return std::bit_cast<double>(bits);
+    case Type::f16:
+      return half_to_double(static_cast<std::uint16_t>(bits));
+    case Type::bf16:
+      return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+    default:
+      return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+  }
+}
+
+bool number_type(Type type) { return is_float(type) || type == Type::tf32; }
+
+}  // namespace
+
+Field::Field(std::shared_ptr<const Point> point) : point_(std::move(point)), arithmetic_(*point_) {
+  numbers_.resize(1);
+  lasting_numbers_.push_back(arithmetic_.poison());
+  for (std::size_t i = 0; i < point_->recipes().size(); ++i)
+    buffers_.push_back({nullptr, static_cast<std::int64_t>(i), {}});
+}
+
+std::shared_ptr<Plane> Field::new_plane(std::size_t bytes) {
+  auto plane = std::make_shared<Plane>(bytes);
+  if (planes_.size() > 64)
+    std::erase_if(planes_, [](const std::weak_ptr<Plane>& p) { return p.expired(); });
+  planes_.push_back(plane);
+  return plane;
+}
+
+std::uint32_t Field::keep(const Number& number) {
+  if (number.special == Special::poison) return poison_id();
+  if (!free_.empty()) {
+    std::uint32_t id = free_.back();
+    free_.pop_back();
+    numbers_[id] = number;
+    return id;
+  }
+  numbers_.push_back(number);
+  peak_ = std::max<std::uint64_t>(peak_, numbers_.size());
+  return static_cast<std::uint32_t>(numbers_.size() - 1);
+}
+
+std::uint32_t Field::literal(std::uint64_t bits, Type type) {
+  std::uint64_t key = bits ^ static_cast<std::uint64_t>(type) << 56;
+  auto [found, fresh] =
+      literals_.try_emplace(key, static_cast<std::uint32_t>(lasting + lasting_numbers_.size()));
+  if (fresh)
+    lasting_numbers_.push_back(
+        point_->literal(decoded(bits, type), type == Type::tf32 ? Type::f32 : type));
+  return found->second;
+}
+
+std::uint32_t Field::read_number(const std::uint8_t* bits, const Tag* tags, Type type) {
+  unsigned bytes = width_of(type) / 8;
+  Tag first = tags[0];
+  bool whole = first != 0 && first != poison_tag && (first & 7) == 0;
+  bool exact = first == 0;
+  for (unsigned i = 1; i < bytes; ++i) {
+    whole &= tags[i] == first + i;
+    exact &= tags[i] == 0;
+  }
+  if (exact) {
+    std::uint64_t value = 0;
+    std::memcpy(&value, bits, bytes);
+    return literal(value, type);
+  }
+  Type wanted = type == Type::tf32 ? Type::f32 : type;
+  if (whole && number(first >> 3).type() == wanted) return first >> 3;
+  for (unsigned i = 0; i < bytes; ++i)
+    if (tags[i] == poison_tag) return poison_id();
+  // A bf16 in the upper half of an otherwise zero f32 is that f32.
+  bool upper = bytes == 4 && tags[0] == 0 && tags[1] == 0 && bits[0] == 0 && bits[1] == 0 &&
+               (tags[2] & 7) == 0 && tags[3] == tags[2] + 1;
+  if (wanted == Type::f32 && upper && number(tags[2] >> 3).type() == Type::bf16) {
+    Number widened = number(tags[2] >> 3);
+    widened.kind = static_cast<std::uint8_t>(Type::f32);
+    return keep(widened);
+  }
+  complain(ComplaintKind::undecided, "bytes that are not one number are read as a float");
+  return poison_id();
+}
+
+void Field::fetch_input(std::size_t tensor, std::uint64_t offset, std::uint8_t* bits, Tag* tags,
+                        unsigned bytes) {
+  const Recipe& recipe = point_->recipes()[tensor];
+  if (recipe.output) {
+    std::fill(tags, tags + bytes, poison_tag);
+    return complain(ComplaintKind::unsupported, "an output is read that this block did not write");
+  }
+  if (!recipe.computed) {
+    if (offset + bytes > recipe.bytes.size())
+      return complain(ComplaintKind::unsupported, "a buffer without declared contents is read");
+    std::memcpy(bits, recipe.bytes.data() + offset, bytes);
+    std::fill(tags, tags + bytes, 0);
+    return;
+  }
+  unsigned width = width_of(recipe.type) / 8;
+  std::uint64_t element = offset / width;
+  unsigned byte = static_cast<unsigned>(offset % width);
+  std::uint32_t id = 0;
+  for (unsigned i = 0; i < bytes; ++i) {
+    if (id == 0) id = keep(point_->input(tensor, element));
+    bits[i] = 0;
+    tags[i] = id << 3 | byte;
+    if (++byte == width) {
+      byte = 0;
+      ++element;
+      id = 0;
+    }
+  }
+}
+
+Plane& Field::page(Region& region, std::uint64_t offset) {
+  auto& page = region.pages[offset / page_bytes];
+  if (!page) page = new_plane(page_bytes);
+  return *page;
+}
+
+void Field::fetch(Region& from, std::uint64_t offset, std::uint8_t* bits, Tag* tags,
+                  unsigned bytes) {
+  if (from.tensor < 0) {
+    std::memcpy(bits, &from.plane->bits[offset], bytes);
+    std::memcpy(tags, &from.plane->tags[offset], bytes * sizeof(Tag));
+    return;
+  }
+  auto tensor = static_cast<std::size_t>(from.tensor);
+  if (from.pages.empty()) return fetch_input(tensor, offset, bits, tags, bytes);
+  for (unsigned i = 0; i < bytes; ++i) {
+    auto found = from.pages.find((offset + i) / page_bytes);
+    std::uint64_t at = (offset + i) % page_bytes;
+    bool written = found != from.pages.end() && found->second->tags[at] != poison_tag;
+    if (!written) {
+      // Whole elements are made at once, so that their bytes stay together.
+      unsigned width = width_of(point_->recipes()[tensor].type) / 8;
+      unsigned rest = std::min<unsigned>(bytes - i, width - (offset + i) % width);
+      fetch_input(tensor, offset + i, bits + i, tags + i, rest);
+      i += rest - 1;
+      continue;
+    }
+    bits[i] = found->second->bits[at];
+    tags[i] = found->second->tags[at];
+  }
+}
+
+void Field::deposit(Region& to, std::uint64_t offset, const std::uint8_t* bits, const Tag* tags,
+                    unsigned bytes) {
+  if (to.tensor < 0) {
+    std::memcpy(&to.plane->bits[offset], bits, bytes);
+    std::memcpy(&to.plane->tags[offset], tags, bytes * sizeof(Tag));
+    return;
+  }
+  for (unsigned i = 0; i < bytes;) {
+    Plane& target = page(to, offset + i);
+    std::uint64_t at = (offset + i) % page_bytes;
+    unsigned run = static_cast<unsigned>(std::min<std::uint64_t>(bytes - i, page_bytes - at));
+    std::memcpy(&target.bits[at], bits + i, run);
+    std::memcpy(&target.tags[at], tags + i, run * sizeof(Tag));
+    i += run;
+  }
+  for (unsigned i = 0; i < bytes; ++i)
+    if (tags[i] == poison_tag)
+      return complain(ComplaintKind::undefined, "an undefined value reaches global memory");
+}
+
+void Field::read(Region& from, std::uint64_t offset, Lanes& to, Cell cell, unsigned bytes) {
+  collect_if_large();
+  lane_ = cell.lane;
+  fetch(from, offset, &to.plane->bits[cell.at()], &to.plane->tags[cell.at()], bytes);
+}
+
+void Field::write(Region& to, std::uint64_t offset, const Lanes& from, Cell cell, unsigned bytes) {
+  lane_ = cell.lane;
+  deposit(to, offset, &from.plane->bits[cell.at()], &from.plane->tags[cell.at()], bytes);
+}
+
+void Field::transfer(Region& to, std::uint64_t to_offset, Region& from, std::uint64_t offset,
+                     std::uint64_t bytes) {
+  collect_if_large();
+  std::array<std::uint8_t, 64> bits;
+  std::array<Tag, 64> tags;
+  for (std::uint64_t done = 0; done < bytes; done += 64) {
+    auto run = static_cast<unsigned>(std::min<std::uint64_t>(64, bytes - done));
+    fetch(from, offset + done, bits.data(), tags.data(), run);
+    deposit(to, to_offset + done, bits.data(), tags.data(), run);
+  }
+}
+
+void Field::zero(Region& region, std::uint64_t offset, std::uint64_t bytes) {
+  std::array<std::uint8_t, 64> bits{};
+  std::array<Tag, 64> tags{};
+  for (std::uint64_t done = 0; done < bytes; done += 64)
+    deposit(region, offset + done, bits.data(), tags.data(),
+            static_cast<unsigned>(std::min<std::uint64_t>(64, bytes - done)));
+}
+
+void Field::poison(Region& region, std::uint64_t offset, std::uint64_t bytes) {
+  if (region.tensor >= 0) return;
+  std::fill_n(region.plane->tags.begin() + static_cast<std::ptrdiff_t>(offset), bytes, poison_tag);
+}
+
+void Field::poke(Region& region, std::uint64_t offset, unsigned bytes, std::uint64_t bits) {
+  std::array<std::uint8_t, 8> raw{};
+  std::memcpy(raw.data(), &bits, 8);
+  std::array<Tag, 8> tags{};
+  deposit(region, offset, raw.data(), tags.data(), std::min(bytes, 8u));
+}
+
+void Field::extend(Lanes& lanes, Cell cell, unsigned bytes, bool sign) {
+  std::size_t at = cell.place + std::size_t{cell.lane} * cell.width;
+  std::uint8_t fill = 0;
+  if (sign) {
+    Tag top = lanes.plane->tags[at + bytes - 1];
+    if (top != 0 && top != poison_tag)
+      complain(ComplaintKind::undecided, "the sign bit of a float's bytes is extended");
+    if (top == poison_tag) {
+      std::fill_n(lanes.plane->tags.begin() + static_cast<std::ptrdiff_t>(at + bytes),
+                  cell.width - bytes, poison_tag);
+      return;
+    }
+    fill = (lanes.plane->bits[at + bytes - 1] & 0x80) != 0 ? 0xFF : 0;
+  }
+  for (unsigned i = bytes; i < cell.width; ++i) {
+    lanes.plane->bits[at + i] = fill;
+    lanes.plane->tags[at + i] = 0;
+  }
+}
+
+bool Field::same_number(std::uint32_t a, std::uint32_t b) {
+  if (a == b) return true;
+  Number left = arithmetic_.settled(number(a)), right = arithmetic_.settled(number(b));
+  return left.special == right.special && left.valid == right.valid && left.valid != 0 &&
+         left.r == right.r && left.kind == right.kind;
+}
+
+bool Field::same(Region& region, std::uint64_t offset, const Lanes& lanes, Cell cell,
+                 unsigned bytes) {
+  std::array<std::uint8_t, 16> bits{};
+  std::array<Tag, 16> tags;
+  tags.fill(poison_tag);
+  if (region.tensor >= 0) {
+    auto found = region.pages.find(offset / page_bytes);
+    if (found == region.pages.end() || offset % page_bytes + bytes > page_bytes) return false;
+    std::memcpy(bits.data(), &found->second->bits[offset % page_bytes], bytes);
+    std::memcpy(tags.data(), &found->second->tags[offset % page_bytes], bytes * sizeof(Tag));
+  } else {
+    fetch(region, offset, bits.data(), tags.data(), bytes);
+  }
+  const std::uint8_t* other_bits = &lanes.plane->bits[cell.at()];
+  const Tag* other = &lanes.plane->tags[cell.at()];
+  for (unsigned i = 0; i < bytes; ++i) {
+    if (tags[i] == poison_tag || other[i] == poison_tag) return false;
+    if (tags[i] == 0 && other[i] == 0 && bits[i] == other_bits[i]) continue;
+    if (tags[i] == 0 || other[i] == 0 || (tags[i] & 7) != (other[i] & 7)) return false;
+    if (!same_number(tags[i] >> 3, other[i] >> 3)) return false;
+  }
+  return true;
+}
+
+std::optional<Mask> Field::truths(const Lanes& lanes, Place place, Mask mask) const {
+  Mask out = 0;
+  for (unsigned lane = 0; lane < lane_count; ++lane) {
+    if ((mask >> lane & 1) == 0) continue;
+    std::optional<std::uint64_t> bits = exact(lanes, {place, 4, 0, std::uint8_t(lane)}, 4);
+    if (!bits) return std::nullopt;
+    if (*bits != 0) out |= Mask{1} << lane;
+  }
+  return out;
+}
+
+void Field::collect() {
+  std::vector<bool> live(numbers_.size());
+  for (const std::weak_ptr<Plane>& weak : planes_)
+    if (std::shared_ptr<Plane> plane = weak.lock())
+      for (Tag tag : plane->tags)
+        if (tag != 0 && tag >> 3 < live.size()) live[tag >> 3] = true;
+  for (std::uint32_t id = 1; id < numbers_.size(); ++id)
+    if (!live[id]) free_.push_back(id);
+  if (free_.size() < numbers_.size() / 2) collect_at_ = numbers_.size() * 2;
+}
+
+std::vector<Written> Field::finish_block() {
+  std::vector<Written> out;
+  for (std::size_t tensor = 0; tensor < buffers_.size(); ++tensor) {
+    Type type = point_->recipes()[tensor].type;
+    unsigned width = std::max(1u, width_of(type) / 8);
+    std::vector<std::uint64_t> order;
+    for (const auto& [index, page] : buffers_[tensor].pages) order.push_back(index);
+    std::sort(order.begin(), order.end());
+    for (std::uint64_t index : order) {
+      const Plane& plane = *buffers_[tensor].pages[index];
+      for (std::uint64_t at = 0; at + width <= page_bytes; at += width) {
+        const Tag* tags = &plane.tags[at];
+        if (std::all_of(tags, tags + width, [](Tag t) { return t == poison_tag; })) continue;
+        Written written{
+            static_cast<std::uint32_t>(tensor), (index * page_bytes + at) / width, {}, 0};
+        if (number_type(type)) {
+          written.number = arithmetic_.settled(number(read_number(&plane.bits[at], tags, type)));
+        } else if (std::all_of(tags, tags + width, [](Tag t) { return t == 0; })) {
+          std::memcpy(&written.bits, &plane.bits[at], width);
+        } else {
+          complain(ComplaintKind::undecided, "bytes of a float are written to an integer tensor");
+        }
+        out.push_back(written);
+      }
+    }
+    buffers_[tensor].pages.clear();
+  }
+  numbers_.resize(1);
+  free_.clear();
+  arithmetic_.clear();
+  return out;
+}
+
+}  // namespace lathe::ptx::field

@@ -1,0 +1,311 @@
+// Sums, products, quotients and what carries along a maximum: terms and guards.
+
+#include "ptx/field_arithmetic.h"
+
+#include <cmath>
+
+namespace lathe::ptx::field {
+namespace {
+
+Number special_number(Number like, Special special) {
+  like.special = special;
+  like.term = like.set = 0;
+  like.pending = like.reversed = false;
+  like.signs = 0;
+  like.shadow = special == Special::plus_infinity    ? INFINITY
+                : special == Special::minus_infinity ? -INFINITY
+                                                     : NAN;
+  return like;
+}
+
+/// What two operands share into a result before its own value is known.
+Number combined(const Number& a, const Number& b) {
+  Number out;
+  out.valid = a.valid & b.valid;
+  out.taint = a.taint | b.taint;
+  out.dormant = a.dormant | b.dormant;
+  out.kind = a.kind;
+  out.rounds = longest(a.rounds, b.rounds);
+  return out;
+}
+
+bool signs_clash(const Number& a, const Number& b) {
+  return a.infinite() && b.infinite() && a.special != b.special;
+}
+
+}  // namespace
+
+void Arithmetic::clear() {
+  terms_.assign(1, {});
+  scaled_ = {};
+  negated_ = {};
+  maxima_.clear();
+}
+
+Number Arithmetic::poison() const {
+  Number number;
+  number.special = Special::poison;
+  return number;
+}
+
+void Arithmetic::settle(Number& a) {
+  a.pending = false;
+  std::uint32_t index = maxima_.compute(a.set);
+  const Maximum& maximum = maxima_.at(index);
+  if (maximum.elements > 2) ++summary_.maxima;
+  Term term;
+  term.maximum = index;
+  for (unsigned level = 0; level < point_->level_count(); ++level) {
+    const Prime& p = point_->prime(level);
+    a.r[level] = a.reversed ? p.negate(maximum.r[level]) : maximum.r[level];
+    term.r[level] = a.reversed ? p.p - 1 : 1;
+  }
+  term.shadow = a.reversed ? -1 : 1;
+  a.valid = maximum.valid;
+  a.taint = maximum.taint;
+  a.dormant = maximum.dormant;
+  a.term = new_term(term);
+}
+
+std::uint32_t Arithmetic::new_term(const Term& term) {
+  const Term& last = terms_.back();
+  if (last.maximum == term.maximum && last.r == term.r)
+    return static_cast<std::uint32_t>(terms_.size() - 1);
+  terms_.push_back(term);
+  return static_cast<std::uint32_t>(terms_.size() - 1);
+}
+
+std::uint32_t Arithmetic::negated_term(std::uint32_t term) const {
+  if (term == 0) return 0;
+  Remembered& known = negated_[term % negated_.size()];
+  if (known.from == term) return known.to;
+  Term other = terms_[term];
+  for (unsigned level = 0; level < point_->level_count(); ++level)
+    other.r[level] = point_->prime(level).negate(other.r[level]);
+  other.shadow = -other.shadow;
+  terms_.push_back(other);
+  known = {term, 0, static_cast<std::uint32_t>(terms_.size() - 1)};
+  return known.to;
+}
+
+std::uint32_t Arithmetic::scaled_term(std::uint32_t term, const Number& factor) {
+  if (term == 0) return 0;
+  Remembered& known = scaled_[(term ^ factor.r[0]) % scaled_.size()];
+  if (known.from == term && known.with == factor.r[0]) return known.to;
+  Term other = terms_[term];
+  for (unsigned level = 0; level < point_->level_count(); ++level)
+    other.r[level] = point_->prime(level).mul(other.r[level], factor.r[level]);
+  other.shadow *= factor.shadow;
+  terms_.push_back(other);
+  known = {term, factor.r[0], static_cast<std::uint32_t>(terms_.size() - 1)};
+  return known.to;
+}
+
+std::uint32_t Arithmetic::sum_term(std::uint32_t a, std::uint32_t b) {
+  if (a == 0 || b == 0) return a | b;
+  if (terms_[a].maximum != terms_[b].maximum) return 0;
+  Term sum = terms_[a];
+  bool none = true;
+  for (unsigned level = 0; level < point_->level_count(); ++level) {
+    sum.r[level] = point_->prime(level).add(sum.r[level], terms_[b].r[level]);
+    none &= sum.r[level] == 0;
+  }
+  sum.shadow += terms_[b].shadow;
+  return none ? 0 : new_term(sum);
+}
+
+Number Arithmetic::negate(Number a) const {
+  if (a.special == Special::poison) return a;
+  a.shadow = -a.shadow;
+  a.signs = negated(a.signs);
+  if (a.special == Special::plus_infinity) {
+    a.special = Special::minus_infinity;
+  } else if (a.special == Special::minus_infinity) {
+    a.special = Special::plus_infinity;
+  }
+  a.reversed = a.set != 0 && !a.reversed;
+  if (a.pending) return a;
+  for (unsigned level = 0; level < point_->level_count(); ++level)
+    a.r[level] = point_->prime(level).negate(a.r[level]);
+  a.term = negated_term(a.term);
+  return a;
+}
+
+Number Arithmetic::absolute(const Number& number) {
+  if (!number.finite()) return number.special == Special::minus_infinity ? negate(number) : number;
+  Number a = settled(number);
+  if (!a.is(not_negative)) {
+    if (!a.is(not_positive)) ++summary_.comparisons;
+    if (a.shadow < 0) a = negate(a);
+    a.set = 0;
+    a.reversed = false;
+  }
+  a.signs |= not_negative;
+  return a;
+}
+
+Number Arithmetic::copysign(const Number& sign, const Number& magnitude) {
+  Number out = absolute(magnitude);
+  if (!sign.is(not_negative) && !sign.is(not_positive)) ++summary_.comparisons;
+  return std::signbit(sign.shadow) ? negate(out) : out;
+}
+
+Number Arithmetic::add(const Number& left, const Number& right) {
+  if (left.special == Special::poison || right.special == Special::poison) return poison();
+  const Number a = settled(left), b = settled(right);
+  if (!a.finite() || !b.finite()) {
+    bool nan = a.special == Special::nan || b.special == Special::nan || signs_clash(a, b);
+    Special special = nan ? Special::nan : a.finite() ? b.special : a.special;
+    return special_number(combined(a, b), special);
+  }
+  if (a.zero() || b.zero()) {
+    Number out = a.zero() ? b : a;
+    out.rounds = longest(a.rounds, b.rounds);
+    return out;
+  }
+  Number out = combined(a, b);
+  out.shadow = a.shadow + b.shadow;
+  for (unsigned level = 0; level < point_->level_count(); ++level)
+    out.r[level] = point_->prime(level).add(a.r[level], b.r[level]);
+  out.numerator =
+      std::max(add_degrees(a.numerator, b.denominator), add_degrees(b.numerator, a.denominator));
+  out.denominator = add_degrees(a.denominator, b.denominator);
+  out.signs = sum_signs(a.signs, b.signs);
+  if ((a.term | b.term) != 0) out.term = sum_term(a.term, b.term);
+  return out;
+}
+
+Number Arithmetic::mul(const Number& left, const Number& right) {
+  if (left.special == Special::poison || right.special == Special::poison) return poison();
+  const Number a = settled(left), b = settled(right);
+  if (!a.finite() || !b.finite()) {
+    bool nan = a.special == Special::nan || b.special == Special::nan || a.zero() || b.zero();
+    bool minus = std::signbit(a.shadow) != std::signbit(b.shadow);
+    if (!nan) summary_.comparisons += (a.finite() && (a.signs & (positive | negative)) == 0);
+    return special_number(combined(a, b), nan     ? Special::nan
+                                          : minus ? Special::minus_infinity
+                                                  : Special::plus_infinity);
+  }
+  Number out = combined(a, b);
+  out.shadow = a.shadow * b.shadow;
+  bool square = a.shadow == b.shadow;
+  for (unsigned level = 0; level < point_->level_count(); ++level) {
+    out.r[level] = point_->prime(level).mul(a.r[level], b.r[level]);
+    square &= a.r[level] == b.r[level];
+  }
+  out.numerator = add_degrees(a.numerator, b.numerator);
+  out.denominator = add_degrees(a.denominator, b.denominator);
+  out.signs = product_signs(a.signs, b.signs);
+  if (square) out.signs |= not_negative;
+  if (a.term != 0 && b.term == 0) out.term = scaled_term(a.term, b);
+  if (b.term != 0 && a.term == 0) out.term = scaled_term(b.term, a);
+  return out;
+}
+
+std::uint32_t Arithmetic::inverse(unsigned level, std::uint32_t a) {
+  Inverse& known = inverses_[level][a % 256];
+  if (known.of != a || known.is == 0) known = {a, point_->prime(level).inverse(a)};
+  return known.is;
+}
+
+std::uint64_t Arithmetic::key_of(const Number& a) const {
+  std::uint64_t key = a.valid;
+  for (unsigned level = 0; level < point_->level_count(); ++level)
+    if ((a.valid >> level & 1) != 0) key = mix(key, a.r[level]);
+  return key;
+}
+
+void Arithmetic::note_divisor(const Number& a) {
+  ++summary_.divisors;
+  if (a.is(positive) || a.is(negative)) return;
+  if (summary_.unsigned_divisors++ == 0) summary_.divisor_instruction = instruction_;
+  // A sign does not change whether it vanishes.
+  std::uint64_t key = std::min(key_of(a), key_of(negate(a)));
+  if (summary_.divisor_keys.size() < Summary::keys_max) {
+    summary_.divisor_keys.insert(key);
+  } else {
+    summary_.keys_cut = true;
+  }
+}
+
+Number Arithmetic::divide(const Number& left, const Number& right) {
+  if (left.special == Special::poison || right.special == Special::poison) return poison();
+  const Number a = settled(left), b = settled(right);
+  Number out = combined(a, b);
+  if (a.special == Special::nan || b.special == Special::nan || (a.infinite() && b.infinite()) ||
+      (a.zero() && b.zero()))
+    return special_number(out, Special::nan);
+  bool minus = std::signbit(a.shadow) != std::signbit(b.shadow);
+  if (a.infinite() || b.zero())
+    return special_number(out, minus ? Special::minus_infinity : Special::plus_infinity);
+  if (b.infinite()) {
+    Number zero = literal(0, a.type());
+    zero.rounds = out.rounds;
+    return zero;
+  }
+  note_divisor(b);
+  out.shadow = a.shadow / b.shadow;
+  for (unsigned level = 0; level < point_->level_count(); ++level) {
+    if (b.r[level] == 0) out.valid &= static_cast<std::uint8_t>(~(1u << level));
+    out.r[level] = point_->prime(level).mul(a.r[level], inverse(level, b.r[level]));
+  }
+  out.numerator = add_degrees(a.numerator, b.denominator);
+  out.denominator = add_degrees(a.denominator, b.numerator);
+  out.signs = product_signs(a.signs, b.signs) & static_cast<Signs>(~integral);
+  if (a.term != 0 && b.term == 0) {
+    Number factor = b;
+    for (unsigned level = 0; level < point_->level_count(); ++level)
+      factor.r[level] = inverse(level, b.r[level]);
+    factor.shadow = 1 / b.shadow;
+    out.term = scaled_term(a.term, factor);
+  }
+  return out;
+}
+
+bool Arithmetic::guarded(const Number& a) const {
+  if (a.is(literal_bits) || a.is(not_positive)) return true;
+  if (a.term == 0) return false;
+  // a = c M(S) + t with c < 0: bounded by 0 where -t/c is in S.
+  const Term& term = terms_[a.term];
+  if (term.shadow >= 0) return false;
+  const Maximum& maximum = maxima_.at(term.maximum);
+  bool any = false;
+  for (unsigned level = 0; level < point_->level_count(); ++level) {
+    if ((a.valid & maximum.valid & ~a.taint >> level & 1) == 0 || term.r[level] == 0) continue;
+    const Prime& p = point_->prime(level);
+    std::uint32_t rest = p.sub(a.r[level], p.mul(term.r[level], maximum.r[level]));
+    std::uint32_t scale = const_cast<Arithmetic*>(this)->inverse(level, p.negate(term.r[level]));
+    if (!maxima_.member(term.maximum, level, p.mul(rest, scale))) return false;
+    any = true;
+  }
+  return any;
+}
+
+Number Arithmetic::integer(std::int64_t value, Type type) const {
+  Number number;
+  number.kind = static_cast<std::uint8_t>(type);
+  number.shadow = static_cast<double>(value);
+  number.valid = point_->every_level();
+  number.numerator = 0;
+  number.signs = literal_bits | integral | signs_of(number.shadow);
+  number.fits = 64;
+  for (unsigned level = 0; level < point_->level_count(); ++level)
+    number.r[level] = point_->prime(level).reduce_signed(value);
+  return in_format(number, type, true);
+}
+
+Number Arithmetic::in_format(Number a, Type type, bool exact) {
+  a.kind = static_cast<std::uint8_t>(type);
+  unsigned bits = significant_bits(type);
+  if (!exact) {
+    a.rounds = rounded(a.rounds, bits);
+    a.fits = static_cast<std::uint8_t>(bits);
+  } else if (a.fits > bits) {
+    if (!(a.is(literal_bits) && a.is(integral) && std::fabs(a.shadow) <= std::ldexp(1, bits)))
+      a.rounds = rounded(a.rounds, bits);
+    a.fits = static_cast<std::uint8_t>(bits);
+  }
+  return a;
+}
+
+}  // namespace lathe::ptx::field

@@ -1,0 +1,106 @@
+#pragma once
+
+// Arithmetic on numbers at one point, with what a run leaves behind for the proof: which
+// exponentials had no guard, which divisors no sign, how much was decided by shadows.
+
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "ptx/field_maximum.h"
+
+namespace lathe::ptx::field {
+
+/// Facts of all blocks that one program ran at one point.
+struct Summary {
+  std::uint64_t exponentials = 0, unguarded = 0;
+  std::uint64_t divisors = 0, unsigned_divisors = 0;
+  std::uint64_t comparisons = 0, near_ties = 0, winners = 0, sentinels = 0;
+  std::uint64_t maxima = 0, logarithms = 0, roots = 0, floors = 0;
+  std::uint64_t products = 0;  // Multiply-adds of tensor cores.
+  std::int64_t unguarded_instruction = -1, divisor_instruction = -1;
+  /// Arguments without guard and divisors without sign, by their residues; cut at keys_max.
+  std::unordered_set<std::uint64_t> unguarded_keys, divisor_keys;
+  static constexpr std::size_t keys_max = 1u << 21;
+  bool keys_cut = false;
+};
+
+class Arithmetic {
+ public:
+  explicit Arithmetic(const Point& point) : point_(&point), maxima_(point) { clear(); }
+  /// Between blocks: forgets terms and sets.
+  void clear();
+
+  const Point& point() const { return *point_; }
+  Summary& summary() { return summary_; }
+  void set_instruction(std::int64_t instruction) { instruction_ = instruction; }
+
+  /// With residues, where they were still to be computed.
+  Number settled(Number a) {
+    if (a.pending) settle(a);
+    return a;
+  }
+
+  Number negate(Number a) const;
+  Number absolute(const Number& a);
+  Number copysign(const Number& sign, const Number& magnitude);
+  Number add(const Number& a, const Number& b);
+  Number sub(const Number& a, const Number& b) { return add(a, negate(b)); }
+  Number mul(const Number& a, const Number& b);
+  Number divide(const Number& a, const Number& b);
+  Number square_root(const Number& a);
+  Number exp2(const Number& a);
+  Number log2(const Number& a);
+  Number tanh(const Number& a);
+  Number maximum(const Number& a, const Number& b, bool nan_wins);
+  Number minimum(const Number& a, const Number& b, bool nan_wins) {
+    return negate(maximum(negate(a), negate(b), nan_wins));
+  }
+  Number floor(const Number& a);
+  Number integer(std::int64_t value, Type type) const;
+  Number literal(double value, Type type) const { return point_->literal(value, type); }
+  Number poison() const;
+
+  /// -1, 0, 1, or nothing for NaN and poison.
+  std::optional<int> order(const Number& a, const Number& b);
+
+  /// The result of one more operation in this format: rounded where it can be narrower than what
+  /// came in.
+  static Number in_format(Number a, Type type, bool exact);
+
+ private:
+  struct Term {
+    std::uint32_t maximum = 0;
+    std::array<std::uint32_t, levels> r{};
+    double shadow = 0;
+  };
+  struct Remembered {
+    std::uint32_t from = 0, with = 0, to = 0;
+  };
+
+  void settle(Number& a);
+  std::uint32_t new_term(const Term& term);
+  std::uint32_t scaled_term(std::uint32_t term, const Number& factor);
+  std::uint32_t sum_term(std::uint32_t a, std::uint32_t b);
+  std::uint32_t negated_term(std::uint32_t term) const;
+  bool guarded(const Number& a) const;
+  void note_divisor(const Number& a);
+  std::uint32_t inverse(unsigned level, std::uint32_t a);
+  std::uint32_t leaf_of(const Number& a);
+  std::uint64_t key_of(const Number& a) const;
+
+  const Point* point_;
+  Maxima maxima_;
+  mutable std::vector<Term> terms_;
+  mutable std::array<Remembered, 64> scaled_{}, negated_{};
+  struct Inverse {
+    std::uint32_t of = 0, is = 0;
+  };
+  std::array<std::array<Inverse, 256>, levels> inverses_{};
+  Summary summary_;
+  std::int64_t instruction_ = -1;
+};
+
+}  // namespace lathe::ptx::field

@@ -1,0 +1,312 @@
+#pragma once
+
+// Float operations of the field domain, conversions, and how values come from and go to registers.
+
+#include "ptx/field_value.h"
+
+namespace lathe::ptx::field {
+
+/// `.sat` and `.relu` after the operation proper.
+template <Type T>
+NumberValue<T> clamped(Form f, Field* field, Number number, bool exact = false) {
+  Arithmetic& arithmetic = field->arithmetic();
+  if (f.has(Flag::sat)) {
+    if (number.special == Special::nan) number = arithmetic.literal(0, T);
+    number = arithmetic.maximum(number, arithmetic.literal(0, T), false);
+    number = arithmetic.minimum(number, arithmetic.literal(1, T), false);
+  }
+  if (f.has(Flag::relu)) number = arithmetic.maximum(number, arithmetic.literal(0, T), true);
+  return made<T>(field, number, exact);
+}
+
+template <Type T>
+NumberValue<T> add(Form f, const NumberValue<T>& a, const NumberValue<T>& b) {
+  return clamped<T>(f, a.field, a.field->arithmetic().add(a.number, b.number));
+}
+template <Type T>
+NumberValue<T> sub(Form f, const NumberValue<T>& a, const NumberValue<T>& b) {
+  return clamped<T>(f, a.field, a.field->arithmetic().sub(a.number, b.number));
+}
+template <Type T>
+NumberValue<T> mul(Form f, const NumberValue<T>& a, const NumberValue<T>& b) {
+  return clamped<T>(f, a.field, a.field->arithmetic().mul(a.number, b.number));
+}
+template <Type T>
+NumberValue<T> fused(Form f, const NumberValue<T>& a, const NumberValue<T>& b,
+                     const NumberValue<T>& c) {
+  Arithmetic& arithmetic = a.field->arithmetic();
+  return clamped<T>(f, a.field, arithmetic.add(arithmetic.mul(a.number, b.number), c.number));
+}
+template <Type T>
+NumberValue<T> divide(Form f, const NumberValue<T>& a, const NumberValue<T>& b) {
+  return clamped<T>(f, a.field, a.field->arithmetic().divide(a.number, b.number));
+}
+template <Type T>
+NumberValue<T> reciprocal(Form f, const NumberValue<T>& a) {
+  Arithmetic& arithmetic = a.field->arithmetic();
+  return clamped<T>(f, a.field, arithmetic.divide(arithmetic.literal(1, T), a.number));
+}
+template <Type T>
+NumberValue<T> square_root(Form f, const NumberValue<T>& a) {
+  return clamped<T>(f, a.field, a.field->arithmetic().square_root(a.number));
+}
+template <Type T>
+NumberValue<T> reciprocal_root(Form f, const NumberValue<T>& a) {
+  Arithmetic& arithmetic = a.field->arithmetic();
+  Number root = arithmetic.square_root(a.number);
+  return clamped<T>(f, a.field, arithmetic.divide(arithmetic.literal(1, T), root));
+}
+template <Type T>
+NumberValue<T> exponential2(Form f, const NumberValue<T>& a) {
+  return clamped<T>(f, a.field, a.field->arithmetic().exp2(a.number));
+}
+template <Type T>
+NumberValue<T> logarithm2(Form f, const NumberValue<T>& a) {
+  return clamped<T>(f, a.field, a.field->arithmetic().log2(a.number));
+}
+template <Type T>
+NumberValue<T> hyperbolic_tangent(Form f, const NumberValue<T>& a) {
+  return clamped<T>(f, a.field, a.field->arithmetic().tanh(a.number));
+}
+template <Type T>
+NumberValue<T> unmodelled(const NumberValue<T>& a, std::string_view what) {
+  a.field->complain(ComplaintKind::unsupported, what);
+  return made<T>(a.field, a.field->arithmetic().poison());
+}
+template <Type T>
+NumberValue<T> sine(Form, const NumberValue<T>& a) {
+  return unmodelled(a, "the field domain has no sine yet");
+}
+template <Type T>
+NumberValue<T> cosine(Form, const NumberValue<T>& a) {
+  return unmodelled(a, "the field domain has no cosine yet");
+}
+template <Type T>
+NumberValue<T> negate(Form, const NumberValue<T>& a) {
+  return made<T>(a.field, a.field->arithmetic().negate(a.number), true);
+}
+template <Type T>
+NumberValue<T> absolute(Form, const NumberValue<T>& a) {
+  return made<T>(a.field, a.field->arithmetic().absolute(a.number), true);
+}
+template <Type T>
+NumberValue<T> copysign_of(const NumberValue<T>& a, const NumberValue<T>& b) {
+  return made<T>(a.field, a.field->arithmetic().copysign(a.number, b.number), true);
+}
+
+template <Type T>
+NumberValue<T> extreme(Form f, const NumberValue<T>& a, const NumberValue<T>& b, bool larger) {
+  Arithmetic& arithmetic = a.field->arithmetic();
+  Number x = a.number, y = b.number;
+  bool flips = false;
+  if (f.has(Flag::xorsign_abs)) flips = std::signbit(x.shadow) != std::signbit(y.shadow);
+  if (f.has(Flag::xorsign_abs) || f.has(Flag::abs)) {
+    x = arithmetic.absolute(x);
+    y = arithmetic.absolute(y);
+  }
+  Number out = larger ? arithmetic.maximum(x, y, f.has(Flag::nan))
+                      : arithmetic.minimum(x, y, f.has(Flag::nan));
+  return made<T>(a.field, flips ? arithmetic.negate(out) : out, true);
+}
+template <Type T>
+NumberValue<T> maximum(Form f, const NumberValue<T>& a, const NumberValue<T>& b) {
+  return extreme(f, a, b, true);
+}
+template <Type T>
+NumberValue<T> minimum(Form f, const NumberValue<T>& a, const NumberValue<T>& b) {
+  return extreme(f, a, b, false);
+}
+
+template <Type T>
+bool compare(Form f, const NumberValue<T>& a, const NumberValue<T>& b) {
+  if (a.number.special == Special::poison || b.number.special == Special::poison) {
+    a.field->complain(ComplaintKind::undefined, "an undefined value is compared");
+    return false;
+  }
+  std::optional<int> order = a.field->arithmetic().order(a.number, b.number);
+  if (f.comparison == Comparison::num) return order.has_value();
+  if (f.comparison == Comparison::nan) return !order.has_value();
+  bool unordered = f.comparison >= Comparison::equ && f.comparison <= Comparison::geu;
+  if (!order) return unordered;
+  switch (f.comparison) {
+    case Comparison::eq:
+    case Comparison::equ:
+      return *order == 0;
+    case Comparison::ne:
+    case Comparison::neu:
+      return *order != 0;
+    case Comparison::lt:
+    case Comparison::ltu:
+    case Comparison::lo:
+      return *order < 0;
+    case Comparison::le:
+    case Comparison::leu:
+    case Comparison::ls:
+      return *order <= 0;
+    case Comparison::gt:
+    case Comparison::gtu:
+    case Comparison::hi:
+      return *order > 0;
+    default:
+      return *order >= 0;
+  }
+}
+
+template <Type T>
+bool is_special(Form f, const NumberValue<T>& a) {
+  switch (f.constant) {
+    case 0:
+      return a.number.finite();
+    case 1:
+      return a.number.infinite();
+    case 2:
+      return a.number.special != Special::nan;
+    case 3:
+      return a.number.special == Special::nan;
+    case 4:
+      return a.number.finite() && a.number.shadow != 0;
+    default:
+      return false;
+  }
+}
+
+// Conversions.
+
+inline Number to_integral(Arithmetic& arithmetic, const Number& a, Rounding rounding) {
+  switch (rounding) {
+    case Rounding::rm:
+      return arithmetic.floor(a);
+    case Rounding::rp:
+      return arithmetic.negate(arithmetic.floor(arithmetic.negate(a)));
+    case Rounding::rz:
+      return std::signbit(a.shadow) ? arithmetic.negate(arithmetic.floor(arithmetic.negate(a)))
+                                    : arithmetic.floor(a);
+    default:
+      return arithmetic.floor(arithmetic.add(a, arithmetic.literal(0.5, a.type())));
+  }
+}
+
+template <Type To, Type From>
+BitsValue<To> number_to_bits(Form f, const NumberValue<From>& a) {
+  Number whole = to_integral(a.field->arithmetic(), a.number, f.rounding);
+  if (whole.special == Special::poison) return all_poison<To>(a.field);
+  if (!whole.finite() || !whole.is(literal_bits)) {
+    a.field->complain(ComplaintKind::undecided,
+                      "a float that depends on inputs becomes an integer");
+    return all_poison<To>(a.field);
+  }
+  double low = is_signed(To) ? -std::ldexp(1, width_of(To) - 1) : 0;
+  double high = std::ldexp(1, width_of(To) - (is_signed(To) ? 1 : 0));
+  double value = whole.shadow;
+  std::uint64_t bits = 0;
+  if (value >= high) {
+    bits = (std::uint64_t{1} << (width_of(To) - 1)) - 1;
+    if (!is_signed(To)) bits = ~std::uint64_t{0};
+  } else if (value <= low) {
+    bits = is_signed(To) ? std::uint64_t{1} << (width_of(To) - 1) : 0;
+  } else {
+    bits = value < 0 ? static_cast<std::uint64_t>(static_cast<std::int64_t>(value))
+                     : static_cast<std::uint64_t>(value);
+  }
+  return {a.field, static_cast<typename BitsValue<To>::Unsigned>(bits)};
+}
+
+template <Type To, Type From>
+auto convert(Form f, const NumberValue<From>& a) {
+  if constexpr (is_number<To>) {
+    Number number = a.number;
+    if (f.has(Flag::to_integer)) number = to_integral(a.field->arithmetic(), number, f.rounding);
+    if constexpr (To == Type::tf32) {
+      if (number.fits > 11) number.rounds = rounded(number.rounds, 11);
+      number.fits = std::min<std::uint8_t>(number.fits, 11);
+    }
+    return clamped<To>(f, a.field, number, true);
+  } else if constexpr (is_integer(To)) {
+    return number_to_bits<To>(f, a);
+  } else {
+    a.field->complain(ComplaintKind::unsupported, "the field domain has no such conversion yet");
+    return all_poison<To>(a.field);
+  }
+}
+template <Type To, Type From>
+auto convert(Form f, const BitsValue<From>& a) {
+  if constexpr (is_number<To>) {
+    if (!a.exact) {
+      recast<untyped_of(To)>(opaque<untyped_of(To)>(a.field, a));
+      return made<To>(a.field, a.field->arithmetic().poison());
+    }
+    return clamped<To>(
+        f, a.field, a.field->arithmetic().integer(static_cast<std::int64_t>(a.held()), To), true);
+  } else {
+    if (a.exact) {
+      auto value = static_cast<std::int64_t>(a.held());
+      if (f.has(Flag::sat)) {
+        bool sign = is_signed(To);
+        double low = sign ? -std::ldexp(1, width_of(To) - 1) : 0;
+        double high = std::ldexp(1, width_of(To) - (sign ? 1 : 0)) - 1;
+        double held = static_cast<double>(a.held());
+        if (held < low) value = static_cast<std::int64_t>(low);
+        if (held > high)
+          value = sign ? static_cast<std::int64_t>(high)
+                       : static_cast<std::int64_t>(static_cast<std::uint64_t>(high));
+      }
+      return BitsValue<To>(a.field, static_cast<typename BitsValue<To>::Unsigned>(value));
+    }
+    bool extends = width_of(To) > width_of(From);
+    if (f.has(Flag::sat) || (extends && is_signed(From)) || !is_integer(From))
+      return opaque<To>(a.field, a);
+    BitsValue<To> out(a.field, static_cast<typename BitsValue<To>::Unsigned>(a.bits));
+    out.exact = false;
+    out.tags.fill(0);
+    for (unsigned i = 0; i < std::min(BitsValue<To>::bytes, BitsValue<From>::bytes); ++i)
+      out.tags[i] = a.tags[i];
+    finish_bits(out);
+    return out;
+  }
+}
+
+// Registers.
+
+template <Type T>
+Field::Value<T> Field::load(const Lanes& lanes, Cell cell) {
+  std::size_t at = cell.at();
+  lane_ = cell.lane;
+  if constexpr (is_number<T>) {
+    NumberValue<T> out;
+    out.field = this;
+    out.id = read_number(&lanes.plane->bits[at], &lanes.plane->tags[at], T);
+    out.literal = lanes.plane->tags[at] == 0;
+    if (out.literal) std::memcpy(&out.bits, &lanes.plane->bits[at], sizeof(out.bits));
+    out.number = number(out.id);
+    return out;
+  } else {
+    constexpr unsigned bytes = BitsValue<T>::bytes;
+    BitsValue<T> out(this, 0);
+    std::memcpy(&out.bits, &lanes.plane->bits[at], bytes);
+    const Tag* tags = &lanes.plane->tags[at];
+    Tag any = 0;
+    for (unsigned i = 0; i < bytes; ++i) any |= tags[i];
+    out.exact = any == 0;
+    if (!out.exact) std::memcpy(out.tags.data(), tags, sizeof(out.tags));
+    return out;
+  }
+}
+
+template <Type T>
+void Field::store(Lanes& lanes, Cell cell, const Value<T>& value) {
+  if constexpr (is_number<T>) {
+    store<untyped_of(T)>(lanes, cell, recast<untyped_of(T)>(value));
+  } else {
+    std::size_t at = cell.at();
+    constexpr unsigned bytes = BitsValue<T>::bytes;
+    std::memcpy(&lanes.plane->bits[at], &value.bits, bytes);
+    Tag* tags = &lanes.plane->tags[at];
+    if (value.exact) {
+      std::memset(tags, 0, bytes * sizeof(Tag));
+    } else {
+      std::memcpy(tags, value.tags.data(), bytes * sizeof(Tag));
+    }
+  }
+}
+
+}  // namespace lathe::ptx::field

@@ -1,0 +1,219 @@
+// Exponentials, logarithms, roots, maxima, floors and comparisons.
+
+#include <cmath>
+
+#include "ptx/field_arithmetic.h"
+
+namespace lathe::ptx::field {
+namespace {
+
+/// f32 has no smaller exponential than 2^-149; masks of -1e6 and of minus infinity meet here.
+constexpr double sentinel_below = -1e4;
+
+Number base_of(const Number& a) {
+  Number out;
+  out.kind = a.kind;
+  out.rounds = a.rounds;
+  return out;
+}
+
+Number of_special(const Number& a, Special special) {
+  Number out = base_of(a);
+  out.special = special;
+  out.shadow = special == Special::plus_infinity    ? INFINITY
+               : special == Special::minus_infinity ? -INFINITY
+                                                    : NAN;
+  return out;
+}
+
+}  // namespace
+
+Number Arithmetic::exp2(const Number& argument) {
+  if (argument.special == Special::poison || argument.special == Special::nan) return argument;
+  if (argument.special == Special::plus_infinity) return argument;
+  Number a = settled(argument);
+  bool vanishes = a.special == Special::minus_infinity;
+  if (a.finite()) {
+    ++summary_.exponentials;
+    if (!guarded(a)) {
+      if (summary_.unguarded++ == 0) summary_.unguarded_instruction = instruction_;
+      if (summary_.unguarded_keys.size() < Summary::keys_max) {
+        summary_.unguarded_keys.insert(key_of(a));
+      } else {
+        summary_.keys_cut = true;
+      }
+    }
+    if (a.shadow < sentinel_below) {
+      ++summary_.sentinels;
+      vanishes = true;
+    }
+  }
+  if (vanishes) {
+    Number zero = literal(0, a.type());
+    zero.rounds = a.rounds;
+    return zero;
+  }
+  Number out = base_of(a);
+  out.shadow = std::exp2(a.shadow);
+  out.signs = positive | not_negative;
+  if (a.is(literal_bits)) out.signs |= literal_bits;
+  for (unsigned level = 0; level + 1 < levels; ++level) {
+    unsigned below = level + 1;
+    if ((a.valid >> below & 1) == 0 || !point_->chain().linked) continue;
+    out.valid |= static_cast<std::uint8_t>(1u << level);
+    out.r[level] = point_->exp2(level, a.r[below]);
+    if (((a.taint | a.dormant) >> below & 1) != 0)
+      out.taint |= static_cast<std::uint8_t>(1u << level);
+  }
+  return out;
+}
+
+Number Arithmetic::log2(const Number& argument) {
+  if (argument.special == Special::poison || argument.special == Special::nan) return argument;
+  Number a = settled(argument);
+  if (a.special == Special::minus_infinity || (a.is(literal_bits) && a.shadow < 0))
+    return of_special(a, Special::nan);
+  if (a.special == Special::plus_infinity) return argument;
+  if (a.zero()) return of_special(a, Special::minus_infinity);
+  note_divisor(a);
+  ++summary_.logarithms;
+  Number out = base_of(a);
+  if (!(a.shadow > 0)) return of_special(a, Special::nan);
+  out.shadow = std::log2(a.shadow);
+  if (a.is(literal_bits)) out.signs |= literal_bits;
+  for (unsigned level = 0; level + 1 < point_->level_count(); ++level) {
+    if ((a.valid >> level & 1) == 0 || a.r[level] == 0 || !point_->chain().linked) continue;
+    DiscreteLog::Answer answer = point_->log2(level, a.r[level]);
+    std::uint8_t bit = static_cast<std::uint8_t>(2u << level);
+    out.valid |= bit;
+    out.r[level + 1] = answer.exponent;
+    if (answer.negated) out.dormant |= bit;
+    if ((a.taint >> level & 1) != 0) out.dormant |= bit;
+  }
+  return out;
+}
+
+Number Arithmetic::square_root(const Number& argument) {
+  if (argument.special == Special::poison || argument.special == Special::nan) return argument;
+  if (argument.special == Special::plus_infinity) return argument;
+  Number a = settled(argument);
+  if (a.special == Special::minus_infinity || a.shadow < 0) return of_special(a, Special::nan);
+  if (a.zero()) return a;
+  note_divisor(a);
+  ++summary_.roots;
+  Number out = base_of(a);
+  out.shadow = std::sqrt(a.shadow);
+  out.valid = a.valid;
+  out.taint = a.taint;
+  out.dormant = a.dormant;
+  out.numerator = a.numerator;
+  out.denominator = a.denominator;
+  out.signs = not_negative | (a.signs & (positive | literal_bits));
+  for (unsigned level = 0; level < point_->level_count(); ++level) {
+    const Prime& p = point_->prime(level);
+    out.r[level] = p.root(a.r[level]);
+    if (p.mul(out.r[level], out.r[level]) != a.r[level])
+      out.taint |= static_cast<std::uint8_t>(1u << level);
+  }
+  return out;
+}
+
+Number Arithmetic::tanh(const Number& a) {
+  if (a.special == Special::poison || a.special == Special::nan) return a;
+  if (a.infinite()) return literal(a.special == Special::plus_infinity ? 1 : -1, a.type());
+  Number one = literal(1, a.type());
+  Number scale = literal(2 * 1.4426950408889634, Type::f64);
+  // Of the bounded form -|2x|: no guard is asked of it, tanh itself cannot overflow.
+  std::uint64_t unguarded = summary_.unguarded, keys = summary_.unguarded_keys.size();
+  Number power = exp2(mul(a, scale));
+  summary_.unguarded = unguarded;
+  if (summary_.unguarded_keys.size() != keys) summary_.unguarded_keys.erase(key_of(mul(a, scale)));
+  Number out = divide(sub(power, one), add(power, one));
+  out.shadow = std::tanh(a.shadow);
+  out.kind = a.kind;
+  return out;
+}
+
+std::uint32_t Arithmetic::leaf_of(const Number& a) {
+  if (a.set != 0 && !a.reversed) return a.set;
+  return maxima_.leaf(settled(a));
+}
+
+Number Arithmetic::maximum(const Number& a, const Number& b, bool nan_wins) {
+  if (a.special == Special::poison || b.special == Special::poison) return poison();
+  if (a.special == Special::nan || b.special == Special::nan) {
+    bool take_a = nan_wins == (a.special == Special::nan);
+    return take_a ? a : b;
+  }
+  if (a.special == Special::plus_infinity || b.special == Special::minus_infinity) return a;
+  if (b.special == Special::plus_infinity || a.special == Special::minus_infinity) return b;
+  std::uint32_t left = leaf_of(a), right = leaf_of(b);
+  if (maxima_.same(left, right)) return a;
+  const Number& winner = a.shadow >= b.shadow ? a : b;
+  Signs signs = maximum_signs(a.signs, b.signs);
+  if (a.is(literal_bits) && b.is(literal_bits)) return winner;
+  Number out = winner;
+  std::uint32_t set = maxima_.join(left, right);
+  out.term = 0;
+  out.set = set;
+  out.reversed = false;
+  out.pending = true;
+  out.signs = signs;
+  out.numerator = std::max(a.numerator, b.numerator);
+  out.denominator = std::max(a.denominator, b.denominator);
+  out.fits = std::max(a.fits, b.fits);
+  out.rounds = longest(a.rounds, b.rounds);
+  if (maxima_.count(set) <= 2 || !point_->strict_maximum()) ++summary_.winners;
+  return out;
+}
+
+Number Arithmetic::floor(const Number& argument) {
+  if (!argument.finite()) return argument;
+  Number a = settled(argument);
+  if (a.is(integral)) return a;
+  ++summary_.floors;
+  double n = std::floor(a.shadow);
+  Number out = a;
+  out.term = out.set = 0;
+  out.reversed = false;
+  out.shadow = n;
+  out.signs = integral | (a.signs & (not_negative | literal_bits));
+  for (unsigned level = 0; level < point_->level_count(); ++level) {
+    const Prime& p = point_->prime(level);
+    std::uint32_t whole = p.reduce_signed(static_cast<std::int64_t>(n));
+    if (a.is(literal_bits)) {
+      out.r[level] = whole;
+      continue;
+    }
+    // A keyed function of the fraction, antisymmetric under z -> 1 - z.
+    std::uint32_t z = p.sub(a.r[level], whole);
+    std::uint64_t key = point_->key(level, 7);
+    std::uint32_t o = p.sub(p.reduce(mix(key, z)), p.reduce(mix(key, p.sub(1, z))));
+    out.r[level] = p.add(whole, o);
+  }
+  return out;
+}
+
+std::optional<int> Arithmetic::order(const Number& left, const Number& right) {
+  if (left.special == Special::nan || right.special == Special::nan) return std::nullopt;
+  if (left.special == Special::poison || right.special == Special::poison) return std::nullopt;
+  bool known = left.is(literal_bits) && right.is(literal_bits);
+  if (!known && left.finite() && right.finite()) ++summary_.comparisons;
+  double gap = left.shadow - right.shadow;
+  if (left.infinite() || right.infinite())
+    return left.shadow < right.shadow ? -1 : left.shadow > right.shadow ? 1 : 0;
+  if (std::fabs(gap) <= 1e-10 * (std::fabs(left.shadow) + std::fabs(right.shadow))) {
+    Number a = settled(left), b = settled(right);
+    bool equal = true, any = false;
+    for (unsigned level = 0; level < point_->level_count(); ++level)
+      if ((a.valid & b.valid >> level & 1) != 0) {
+        any = true;
+        equal &= a.r[level] == b.r[level];
+      }
+    if (any && equal) return 0;
+    ++summary_.near_ties;
+  }
+  return gap < 0 ? -1 : gap > 0 ? 1 : 0;
+}
+
+}  // namespace lathe::ptx::field

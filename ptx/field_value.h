@@ -1,0 +1,349 @@
+#pragma once
+
+// What instruction rows compute with in the field domain: bits that are exact (or fragments that
+// only move), and numbers.
+
+#include <bit>
+#include <cmath>
+
+#include "ptx/field.h"
+
+namespace lathe::ptx::field {
+
+template <unsigned bytes>
+using UnsignedOf = std::conditional_t<
+    bytes == 1, std::uint8_t,
+    std::conditional_t<bytes == 2, std::uint16_t,
+                       std::conditional_t<bytes == 4, std::uint32_t,
+                                          std::conditional_t<bytes == 8, std::uint64_t, Wide>>>>;
+
+/// An integer or untyped value: its bits, or bytes of numbers.
+template <Type T>
+struct BitsValue {
+  static constexpr unsigned bytes = width_of(T) / 8;
+  using Unsigned = UnsignedOf<bytes>;
+  Field* field = nullptr;
+  Unsigned bits = 0;
+  bool exact = true;
+  std::array<Tag, bytes> tags;  // Where not exact.
+
+  BitsValue() = default;
+  BitsValue(Field* domain, Unsigned exact_bits) : field(domain), bits(exact_bits) {}
+
+  bool poisoned() const {
+    if (exact) return false;
+    for (Tag tag : tags)
+      if (tag == poison_tag) return true;
+    return false;
+  }
+  Tag tag(unsigned byte) const { return exact ? 0 : tags[byte]; }
+  std::uint8_t byte(unsigned i) const { return static_cast<std::uint8_t>(bits >> (8 * i)); }
+
+  auto held() const {
+    if constexpr (is_signed(T)) {
+      return static_cast<std::make_signed_t<Unsigned>>(bits);
+    } else {
+      return bits;
+    }
+  }
+};
+
+/// A float: a number of the arena (id), or a literal with its bits.
+template <Type T>
+struct NumberValue {
+  Field* field = nullptr;
+  std::uint32_t id = 0;  // 0: not in the arena yet.
+  bool literal = false;  // `bits` are exact.
+  UnsignedOf<width_of(T) / 8> bits = 0;
+  Number number;
+};
+
+template <Type T>
+BitsValue<T> all_poison(Field* field) {
+  BitsValue<T> out(field, 0);
+  out.exact = false;
+  out.tags.fill(poison_tag);
+  return out;
+}
+
+/// Of operands that are not all exact: poison makes poison, a float's bytes a complaint.
+template <Type To, class... A>
+BitsValue<To> opaque(Field* field, const A&... operands) {
+  bool number = ((!operands.exact && !operands.poisoned()) || ...);
+  if (number)
+    field->complain(ComplaintKind::undecided, "an integer operation on the bits of a float");
+  return all_poison<To>(field);
+}
+
+template <Type T>
+NumberValue<T> made(Field* field, Number number, bool exact = false) {
+  NumberValue<T> out;
+  out.field = field;
+  out.number = Arithmetic::in_format(number, T == Type::tf32 ? Type::f32 : T, exact);
+  return out;
+}
+
+// Moves between the two kinds.
+
+template <Type T>
+void finish_bits(BitsValue<T>& value) {
+  if (value.exact) return;
+  bool all = true;
+  for (Tag tag : value.tags) all &= tag == 0;
+  value.exact = all;
+}
+
+template <Type To, Type From>
+auto recast(BitsValue<From> a) {
+  if constexpr (is_number<To>) {
+    NumberValue<To> out;
+    out.field = a.field;
+    std::array<std::uint8_t, sizeof(a.bits)> raw;
+    std::memcpy(raw.data(), &a.bits, sizeof(a.bits));
+    std::array<Tag, sizeof(a.bits)> tags{};
+    if (!a.exact) tags = a.tags;
+    out.id = a.field->read_number(raw.data(), tags.data(), To);
+    out.number = a.field->number(out.id);
+    out.literal = a.exact;
+    out.bits = a.bits;
+    return out;
+  } else {
+    BitsValue<To> out(a.field, static_cast<typename BitsValue<To>::Unsigned>(a.bits));
+    out.exact = a.exact;
+    if (!a.exact)
+      for (unsigned i = 0; i < out.tags.size(); ++i) out.tags[i] = a.tags[i];
+    return out;
+  }
+}
+template <Type To, Type From>
+auto recast(NumberValue<From> a) {
+  if constexpr (is_number<To>) {
+    return recast<To>(recast<untyped_of(From)>(a));
+  } else {
+    BitsValue<To> out(a.field, static_cast<typename BitsValue<To>::Unsigned>(a.bits));
+    if (a.literal) return out;
+    std::uint32_t id = a.id != 0 ? a.id : a.field->keep(a.number);
+    out.exact = false;
+    for (unsigned i = 0; i < out.tags.size(); ++i)
+      out.tags[i] = id == a.field->poison_id() ? poison_tag : id << 3 | i;
+    return out;
+  }
+}
+
+// Integers.
+
+template <Type T>
+BitsValue<T> literal(BitsValue<T> like, std::uint64_t bits) {
+  return {like.field, static_cast<typename BitsValue<T>::Unsigned>(bits)};
+}
+template <Type T>
+NumberValue<T> literal(NumberValue<T> like, std::uint64_t bits) {
+  return recast<T>(BitsValue<untyped_of(T)>(
+      like.field, static_cast<typename BitsValue<untyped_of(T)>::Unsigned>(bits)));
+}
+
+#define FIELD_WRAPPING(symbol)                                                 \
+  template <Type T>                                                            \
+  BitsValue<T> operator symbol(const BitsValue<T>& a, const BitsValue<T>& b) { \
+    if (!a.exact || !b.exact) return opaque<T>(a.field, a, b);                 \
+    using U = typename BitsValue<T>::Unsigned;                                 \
+    using W = std::conditional_t<(sizeof(U) < 8), std::uint64_t, U>;           \
+    return {a.field, static_cast<U>(W{a.bits} symbol W{b.bits})};              \
+  }
+FIELD_WRAPPING(+)
+FIELD_WRAPPING(-)
+FIELD_WRAPPING(*)
+#undef FIELD_WRAPPING
+
+template <Type T>
+BitsValue<T> operator-(const BitsValue<T>& a) {
+  return literal(a, 0) - a;
+}
+template <Type T>
+BitsValue<T> operator~(const BitsValue<T>& a) {
+  if (!a.exact) return opaque<T>(a.field, a);
+  return {a.field, static_cast<typename BitsValue<T>::Unsigned>(~a.bits)};
+}
+
+enum class Logic : std::uint8_t { both, either, differ };
+
+/// Sign operations on a whole float, or on both halves of a pair: the other operand is exact.
+template <Type T>
+std::optional<BitsValue<T>> sign_operation(Logic logic, const BitsValue<T>& value,
+                                           const BitsValue<T>& mask) {
+  if constexpr (BitsValue<T>::bytes < 2 || BitsValue<T>::bytes > 8) {
+    return std::nullopt;
+  } else {
+    BitsValue<T> out = value;
+    for (unsigned at = 0; at < BitsValue<T>::bytes;) {
+      Tag first = value.tag(at);
+      if (first == 0 || first == poison_tag || (first & 7) != 0) return std::nullopt;
+      const Number& number = value.field->number(first >> 3);
+      unsigned width = width_of(number.type()) / 8;
+      if (at + width > BitsValue<T>::bytes) return std::nullopt;
+      for (unsigned i = 1; i < width; ++i)
+        if (value.tag(at + i) != first + i) return std::nullopt;
+      std::uint64_t part = 0, sign = std::uint64_t{1} << (8 * width - 1);
+      for (unsigned i = 0; i < width; ++i) part |= std::uint64_t{mask.byte(at + i)} << (8 * i);
+      Arithmetic& arithmetic = value.field->arithmetic();
+      Number result = number;
+      if (logic == Logic::both && part == sign - 1) {
+        result = arithmetic.absolute(number);
+      } else if (logic == Logic::either && part == sign) {
+        result = arithmetic.negate(arithmetic.absolute(number));
+      } else if (logic == Logic::differ && part == sign) {
+        result = arithmetic.negate(number);
+      } else {
+        return std::nullopt;
+      }
+      std::uint32_t id = value.field->keep(result);
+      for (unsigned i = 0; i < width; ++i) out.tags[at + i] = id << 3 | i;
+      at += width;
+    }
+    return out;
+  }
+}
+
+/// Bytes that an exact operand keeps, clears or sets; anything else of a float's bytes is opaque.
+template <Type T>
+BitsValue<T> bytewise(Logic logic, const BitsValue<T>& a, const BitsValue<T>& b) {
+  using U = typename BitsValue<T>::Unsigned;
+  BitsValue<T> out(a.field, 0);
+  out.exact = false;
+  out.tags.fill(0);
+  for (unsigned i = 0; i < BitsValue<T>::bytes; ++i) {
+    Tag ta = a.tag(i), tb = b.tag(i);
+    std::uint8_t x = a.byte(i), y = b.byte(i), result = 0;
+    if (ta == 0 && tb == 0) {
+      result = logic == Logic::both ? x & y : logic == Logic::either ? x | y : x ^ y;
+    } else if (ta != 0 && tb != 0) {
+      if (ta != tb || logic == Logic::differ) return opaque<T>(a.field, a, b);
+      out.tags[i] = ta;
+    } else {
+      std::uint8_t known = ta == 0 ? x : y;
+      Tag moved = ta == 0 ? tb : ta;
+      if (logic == Logic::both && known == 0) continue;
+      bool keeps = logic == Logic::both ? known == 0xFF : known == 0;
+      if (!keeps) return opaque<T>(a.field, a, b);
+      out.tags[i] = moved;
+    }
+    out.bits = static_cast<U>(out.bits | U{result} << (8 * i));
+  }
+  finish_bits(out);
+  return out;
+}
+
+template <Type T>
+BitsValue<T> logical(Logic logic, const BitsValue<T>& a, const BitsValue<T>& b) {
+  if (a.exact && !b.exact)
+    if (auto result = sign_operation(logic, b, a)) return *result;
+  if (b.exact && !a.exact)
+    if (auto result = sign_operation(logic, a, b)) return *result;
+  return bytewise(logic, a, b);
+}
+
+#define FIELD_LOGICAL(symbol, logic)                                                      \
+  template <Type T>                                                                       \
+  BitsValue<T> operator symbol(const BitsValue<T>& a, const BitsValue<T>& b) {            \
+    if (!a.exact || !b.exact) return logical(logic, a, b);                                \
+    return {a.field, static_cast<typename BitsValue<T>::Unsigned>(a.bits symbol b.bits)}; \
+  }
+FIELD_LOGICAL(&, Logic::both)
+FIELD_LOGICAL(|, Logic::either)
+FIELD_LOGICAL(^, Logic::differ)
+#undef FIELD_LOGICAL
+
+template <Type T>
+bool both_exact(const BitsValue<T>& a, const BitsValue<T>& b) {
+  if (a.exact && b.exact) return true;
+  a.field->complain(ComplaintKind::undecided, "an integer comparison of bits that are not exact");
+  return false;
+}
+template <Type T>
+bool operator<(const BitsValue<T>& a, const BitsValue<T>& b) {
+  return both_exact(a, b) && a.held() < b.held();
+}
+template <Type T>
+bool operator==(const BitsValue<T>& a, const BitsValue<T>& b) {
+  return both_exact(a, b) && a.bits == b.bits;
+}
+
+template <Type T>
+BitsValue<T> select(bool which, const BitsValue<T>& yes, const BitsValue<T>& no) {
+  return which ? yes : no;
+}
+template <Type T>
+NumberValue<T> select(bool which, const NumberValue<T>& yes, const NumberValue<T>& no) {
+  return which ? yes : no;
+}
+
+/// Of a float's bytes: whole bytes move.
+template <Type T>
+BitsValue<T> moved_bytes(const BitsValue<T>& a, int bytes) {
+  using U = typename BitsValue<T>::Unsigned;
+  BitsValue<T> out(a.field, 0);
+  out.exact = false;
+  out.tags.fill(0);
+  for (int i = 0; i < static_cast<int>(BitsValue<T>::bytes); ++i) {
+    int from = i - bytes;
+    if (from < 0 || from >= static_cast<int>(BitsValue<T>::bytes)) continue;
+    out.tags[static_cast<std::size_t>(i)] = a.tag(static_cast<unsigned>(from));
+    out.bits = static_cast<U>(out.bits | U{a.byte(static_cast<unsigned>(from))} << (8 * i));
+  }
+  finish_bits(out);
+  return out;
+}
+template <Type T>
+BitsValue<T> shift_left(const BitsValue<T>& a, const BitsValue<Type::u32>& by) {
+  using U = typename BitsValue<T>::Unsigned;
+  if (!by.exact || (!a.exact && by.bits % 8 != 0)) return opaque<T>(a.field, a, by);
+  if (by.bits >= width_of(T)) return {a.field, 0};
+  if (!a.exact) return moved_bytes(a, static_cast<int>(by.bits / 8));
+  return {a.field, static_cast<U>(a.bits << by.bits)};
+}
+template <Type T>
+BitsValue<T> shift_right(const BitsValue<T>& a, const BitsValue<Type::u32>& by) {
+  using U = typename BitsValue<T>::Unsigned;
+  if (!by.exact || (!a.exact && (by.bits % 8 != 0 || is_signed(T))))
+    return opaque<T>(a.field, a, by);
+  bool beyond = by.bits >= width_of(T);
+  if (!a.exact && !beyond) return moved_bytes(a, -static_cast<int>(by.bits / 8));
+  if (beyond && !is_signed(T)) return {a.field, 0};
+  unsigned amount = beyond ? width_of(T) - 1 : by.bits;
+  return {a.field, static_cast<U>(a.held() >> amount)};
+}
+template <Type T>
+auto widen(const BitsValue<T>& a) {
+  using To = BitsValue<twice(T)>;
+  if (!a.exact) return opaque<twice(T)>(a.field, a);
+  return To{a.field, static_cast<typename To::Unsigned>(a.held())};
+}
+
+template <Type V>
+std::uint64_t bits_of_value(const BitsValue<V>& a) {
+  return static_cast<std::uint64_t>(a.bits);
+}
+template <Type V>
+BitsValue<untyped_of(V)> as_bits(const NumberValue<V>& a) {
+  return recast<untyped_of(V)>(a);
+}
+template <Type V>
+const BitsValue<V>& as_bits(const BitsValue<V>& a) {
+  return a;
+}
+
+template <Type To, class F, class A, class... Rest>
+auto exactly(Form, F function, const A& first, const Rest&... rest) {
+  auto apply = [&](const auto&... sources) -> BitsValue<untyped_of(To)> {
+    if (!(sources.exact && ...)) return opaque<untyped_of(To)>(first.field, sources...);
+    return {first.field, static_cast<typename BitsValue<untyped_of(To)>::Unsigned>(
+                             function(bits_of_value(sources)...))};
+  };
+  return recast<To>(apply(as_bits(first), as_bits(rest)...));
+}
+
+// Loads and stores.
+
+}  // namespace lathe::ptx::field
+
+#include "ptx/field_float.h"
