@@ -1,7 +1,7 @@
 #pragma once
 
-// A run from outside: plain functions that start the actors, wait, and give back what came of it. The only door to this
-// folder for the command line; no CAF type passes it.
+// A run from outside: plain functions that start the actors, wait, and give back what came of it.
+// The only door to this folder for the command line; no CAF type passes it.
 
 #include <atomic>
 #include <cstdint>
@@ -28,10 +28,11 @@ struct Listening {
 /// What does not decide results, and may differ when a run goes on elsewhere.
 struct World {
   std::filesystem::path store;
-  std::uint32_t slots = 2;              // Local node slots; 0 leaves all work to remote nodes.
+  std::uint32_t slots = 2;  // Local node slots; 0 leaves all work to remote nodes.
   std::uint64_t lease_ms = 30'000;
   std::optional<Listening> listening;
-  /// Progress: "plan", "proposal", "claimed", "returned", "verdict", "round", "node", ..: from any thread.
+  /// Progress: "plan", "proposal", "claimed", "returned", "verdict", "round", "node", ..: from any
+  /// thread.
   std::function<void(const std::string& kind, const std::string& json)> tell;
   /// Becomes 1 when the run should end after what is in flight.
   const std::atomic<int>* stop = nullptr;
@@ -42,8 +43,8 @@ struct LowerRequest {
   std::uint32_t rounds = 4, branches = 4;
   Policy policy = Policy::gate;
   std::uint64_t seed = 0;
-  std::string model = "none";           // cli.md, "Models".
-  std::uint64_t budget_micro = 0;       // Dollars are millionths; 0 allows no request that costs.
+  std::string model = "none";      // cli.md, "Models".
+  std::uint64_t budget_micro = 0;  // Dollars are millionths; 0 allows no request that costs.
   World world;
 };
 
@@ -57,17 +58,18 @@ struct SearchEnd {
 struct RunEnd {
   std::uint64_t run = 0;
   std::vector<SearchEnd> searches;
-  bool was_finished = false;            // Nothing was left to do.
+  bool was_finished = false;  // Nothing was left to do.
 };
 
 /// Starts a run and sees it to its end.
 Result<RunEnd> lower(const LowerRequest& request);
 
-/// Goes on with a run (the newest without a number) from what the store knows. Errors: malformed where there is none.
+/// Goes on with a run (the newest without a number) from what the store knows. Errors: malformed
+/// where there is none.
 Result<RunEnd> resume(std::optional<std::uint64_t> run, const World& world);
 
-/// A node that takes work from a coordinator until it is told to leave. Errors: unavailable (permission) where the
-/// coordinator does not accept its certificate.
+/// A node that takes work from a coordinator until it is told to leave. Errors: unavailable
+/// (permission) where the coordinator does not accept its certificate.
 struct NodeRequest {
   std::filesystem::path bundle;
   std::uint32_t slots = 1;

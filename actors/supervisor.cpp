@@ -1,0 +1,122 @@
+#include "actors/supervisor.h"
+
+#include <optional>
+
+namespace lathe::actors {
+namespace {
+
+using Self = SupervisorActor::stateful_pointer<SupervisorState>;
+
+void stop_children(Self self) {
+  SupervisorState& state = self->state;
+  auto stop = [&](auto& handle) {
+    if (handle) self->send_exit(handle, caf::exit_reason::user_shutdown);
+    handle = nullptr;
+  };
+  for (NodeActor& node : state.nodes) stop(node);
+  for (PlannerActor& planner : state.planners) stop(planner);
+  stop(state.dispatcher);
+  stop(state.store);
+  state.nodes.clear();
+  state.planners.clear();
+}
+
+void end(Self self, Result<std::vector<planner::Finish>> result) {
+  if (self->state.ended) return;
+  self->state.ended = true;
+  stop_children(self);
+  self->state.run.end(std::move(result));
+}
+
+/// The planner's end comes back as a message, so that one of an earlier generation is told from a
+/// new one.
+std::shared_ptr<const Search> with_end(Self self, std::size_t index) {
+  auto search = std::make_shared<Search>(*self->state.run.searches[index]);
+  SupervisorActor supervisor{self};
+  search->end = [supervisor, index,
+                 generation = self->state.generation](Result<planner::Finish> f) {
+    caf::anon_send(supervisor, SearchEnded{generation, index, std::move(f)});
+  };
+  return search;
+}
+
+void start(Self self) {
+  SupervisorState& state = self->state;
+  ++state.generation;
+  state.store = self->spawn<caf::monitored + caf::detached>(store_actor, state.run.store);
+  state.dispatcher =
+      self->spawn<caf::monitored>(dispatcher_actor, state.store, state.run.dispatcher);
+  if (state.run.serve) state.run.serve(state.dispatcher);
+  auto tell = state.run.tell;
+  for (std::uint32_t slot = 0; slot < state.run.slots; ++slot) {
+    NodeSettings settings;
+    settings.name = "local-" + std::to_string(slot);
+    settings.runner = state.run.runner;
+    state.nodes.push_back(
+        self->spawn<caf::monitored>(node_actor, state.dispatcher, std::move(settings)));
+    self->send(state.nodes.back(), Pull{});
+  }
+  for (std::size_t i = 0; i < state.run.searches.size(); ++i) {
+    if (state.finished[i]) {
+      state.planners.push_back(nullptr);
+      continue;
+    }
+    state.planners.push_back(self->spawn<caf::monitored>(planner_actor, with_end(self, i),
+                                                         state.store, state.dispatcher));
+    self->send(state.planners.back(), Begin{});
+  }
+}
+
+void note_end(Self self, const SearchEnded& ended) {
+  SupervisorState& state = self->state;
+  if (ended.generation != state.generation || state.ended) return;
+  if (!ended.finish) return end(self, ended.finish.error());
+  state.finished[ended.search] = *ended.finish;
+  std::vector<planner::Finish> all;
+  for (const auto& finish : state.finished)
+    if (finish) all.push_back(*finish);
+  if (all.size() == state.finished.size()) end(self, std::move(all));
+}
+
+void restart(Self self, const caf::down_msg& down) {
+  SupervisorState& state = self->state;
+  bool planned =
+      down.reason == caf::exit_reason::user_shutdown || down.reason == caf::exit_reason::normal;
+  auto is_ours = [&] {
+    auto is = [&](const auto& handle) { return handle && handle->address() == down.source; };
+    if (is(state.store) || is(state.dispatcher)) return true;
+    for (const auto& planner : state.planners)
+      if (is(planner)) return true;
+    for (const auto& node : state.nodes)
+      if (is(node)) return true;
+    return false;
+  };
+  if (state.ended || planned || !is_ours()) return;
+  if (++state.restarts > state.run.restarts_max)
+    return end(
+        self,
+        Error{
+            Fault::unavailable, "an actor of the run died again and again", "resume the run", {}});
+  state.run.tell("restart", R"({"reason": "an actor died; all start again from the store"})");
+  stop_children(self);
+  start(self);
+}
+
+}  // namespace
+
+SupervisorActor::behavior_type supervisor(Self self, Run run) {
+  static_assert(!std::is_aggregate_v<SupervisorState>);
+  self->state.run = std::move(run);
+  self->state.finished.resize(self->state.run.searches.size());
+  self->set_down_handler([self](const caf::down_msg& down) { restart(self, down); });
+  return {
+      [self](Begin) { start(self); },
+      [self](const SearchEnded& ended) { note_end(self, ended); },
+      [self](StopRun) {
+        for (const PlannerActor& planner : self->state.planners)
+          if (planner) self->send(planner, Steer{planner::Stop{"stopped by a person"}});
+      },
+  };
+}
+
+}  // namespace lathe::actors
