@@ -1,0 +1,117 @@
+// lathe show: one candidate: where it came from, what each gate said, its figures and its
+// difference from its parent.
+
+#include <cstdio>
+
+#include "actors/records.h"
+#include "base/json.h"
+#include "cli/complaint.h"
+#include "cli/exit_status.h"
+#include "cli/frontier_view.h"
+#include "cli/store_place.h"
+#include "cli/subcommand.h"
+#include "pipeline/codec.h"
+#include "ptx/patch.h"
+
+namespace lathe::cli {
+namespace {
+
+struct Options {
+  std::string candidate, store;
+  bool json = false, ptx = false;
+};
+
+struct Found {
+  store::CandidateKey key;
+  store::CandidateRecord record;
+  std::string ptx, parent_ptx;
+  std::vector<Verdict> verdicts;
+};
+
+Result<Found> find(const store::Store& store, const std::string& digits) {
+  auto candidates = store::find_candidates(store, digits);
+  if (!candidates) return candidates.error();
+  if (candidates->size() != 1)
+    return Error{Fault::malformed,
+                 candidates->empty() ? "no candidate begins with " + digits
+                                     : "more than one candidate begins with " + digits,
+                 "lathe frontier lists the admitted ones",
+                 {}};
+  Found found{candidates->front().first, candidates->front().second, {}, {}, {}};
+  Result<std::string> ptx = store.blob(found.record.ptx);
+  if (!ptx) return ptx.error();
+  found.ptx = *std::move(ptx);
+  auto parent = store.get(store::CandidateKey{found.key.contract, found.record.parent});
+  if (parent && *parent) {
+    if (Result<std::string> text = store.blob((*parent)->ptx)) found.parent_ptx = *std::move(text);
+  } else if (Result<Contract> contract = store::kept_contract(store, found.key.contract)) {
+    found.parent_ptx = contract->reference;
+  }
+  auto rows = store.rows<store::VerdictKey>(
+      store::prefix<store::VerdictKey>(found.key.contract, found.key.candidate));
+  if (!rows) return rows.error();
+  for (const auto& [key, record] : *rows) {
+    Result<Verdict> verdict = decode_verdict(record.verdict);
+    if (!verdict) return verdict.error();
+    found.verdicts.push_back(*std::move(verdict));
+  }
+  return found;
+}
+
+Json json_of(const Found& found) {
+  Json json;
+  json["schema"] = "lathe/candidate/1";
+  json["candidate"] = hex(found.key.candidate);
+  json["contract"] = hex(found.key.contract);
+  json["family"] = found.record.family;
+  json["subagent"] = found.record.subagent;
+  json["explanation"] = found.record.explanation;
+  json["round"] = found.record.round;
+  json["branch"] = found.record.branch;
+  if (!store::is_none(found.record.parent)) json["parent"] = hex(found.record.parent);
+  json["verdicts"] = Json::array();
+  for (const Verdict& verdict : found.verdicts)
+    json["verdicts"].push_back(Json::parse(actors::verdict_line(found.key.candidate, verdict)));
+  json["difference"] = ptx::diff(found.parent_ptx, found.ptx);
+  return json;
+}
+
+void print_text(const Found& found) {
+  std::printf("candidate %s  (round %llu, branch %llu, %s, %s)\n%s\n",
+              hex(found.key.candidate).c_str(), static_cast<unsigned long long>(found.record.round),
+              static_cast<unsigned long long>(found.record.branch), found.record.subagent.c_str(),
+              found.record.family.c_str(), found.record.explanation.c_str());
+  for (const Verdict& verdict : found.verdicts)
+    std::printf("  %s: %s %s\n    %s\n", std::string(name_of(verdict.gate)).c_str(),
+                std::string(name_of(verdict.answer)).c_str(),
+                verdict.answer == Verdict::Answer::passed ? "" : verdict.evidence.reason.c_str(),
+                verdict.evidence.json.c_str());
+  std::printf("%s", ptx::diff(found.parent_ptx, found.ptx).c_str());
+}
+
+int run(const Options& options) {
+  Result<std::unique_ptr<store::Store>> store = look_at_store(options.store);
+  if (!store) return complain(store.error());
+  Result<Found> found = find(**store, options.candidate);
+  if (!found) return complain(found.error());
+  if (options.ptx)
+    std::fwrite(found->ptx.data(), 1, found->ptx.size(), stdout);
+  else if (options.json)
+    std::printf("%s\n", json_of(*found).dump(2).c_str());
+  else
+    print_text(*found);
+  return std::fflush(stdout) == 0 ? exit_done : exit_io;
+}
+
+}  // namespace
+
+Body declare_show(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("candidate", options->candidate, "the first digits of its digest")->required();
+  app.add_option("--store", options->store, "folder of the store");
+  app.add_flag("--ptx", options->ptx, "its PTX alone");
+  app.add_flag("--json", options->json, "one JSON document on standard output");
+  return [options] { return run(*options); };
+}
+
+}  // namespace lathe::cli
