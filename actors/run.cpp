@@ -12,8 +12,8 @@
 #include "actors/supervisor.h"
 #include "actors/system.h"
 #include "gpu_node/gpu_node.h"
-#include "planner/model.h"
 #include "planner/provider.h"
+#include "planner/subagents/model.h"
 
 namespace lathe::actors {
 namespace {
@@ -53,6 +53,13 @@ StoreDoor door_of(std::shared_ptr<store::Store> store) {
   return [store](std::function<Result<Done>(store::Store&)> deed) { return deed(*store); };
 }
 
+/// A model subagent with what it lives on.
+struct Paid {
+  std::unique_ptr<planner::Provider> provider;
+  std::shared_ptr<StorePurse> purse;
+  std::unique_ptr<planner::Subagent> subagent;
+};
+
 /// Who answers an assignment: the rewriter, or the model with its purse.
 Result<std::function<Result<planner::Proposal>(const planner::Assignment&)>> proposer(
     const Prepared& prepared, const Digest& contract) {
@@ -70,7 +77,11 @@ Result<std::function<Result<planner::Proposal>(const planner::Assignment&)>> pro
     auto purse = std::make_shared<StorePurse>(planner::Budget(limits, planner::shipped_prices()),
                                               prepared.run, contract, door_of(prepared.store));
     if (Result<Done> restored = purse->restore(); !restored) return restored.error();
-    model = planner::make_model_subagent(*std::move(provider), purse);
+    auto paid = std::make_shared<Paid>();
+    paid->provider = *std::move(provider);
+    paid->purse = purse;
+    paid->subagent = planner::make_model(*paid->provider, *paid->purse);
+    model = std::shared_ptr<planner::Subagent>(paid, paid->subagent.get());
   }
   return std::function<Result<planner::Proposal>(const planner::Assignment&)>(
       [rewriter, model](const planner::Assignment& assignment) -> Result<planner::Proposal> {
@@ -194,8 +205,7 @@ Result<RunEnd> lower(const LowerRequest& request) {
   if (!settings) return settings.error();
   prepared.settings = *std::move(settings);
   prepared.model = request.model;
-  Result<std::unique_ptr<store::Store>> store =
-      store::Store::open(request.world.store, {.program = "lathe lower"});
+  Result<std::unique_ptr<store::Store>> store = open_store(request.world.store, "lathe lower");
   if (!store) return store.error();
   prepared.store = *std::move(store);
   store::Batch batch;
@@ -213,8 +223,7 @@ Result<RunEnd> lower(const LowerRequest& request) {
 }
 
 Result<RunEnd> resume(std::optional<std::uint64_t> number, const World& world) {
-  Result<std::unique_ptr<store::Store>> store =
-      store::Store::open(world.store, {.program = "lathe resume"});
+  Result<std::unique_ptr<store::Store>> store = open_store(world.store, "lathe resume");
   if (!store) return store.error();
   Prepared prepared;
   prepared.store = *std::move(store);

@@ -1,5 +1,7 @@
 #include "actors/settings.h"
 
+#include <cstdlib>
+
 #include "base/digest.h"
 #include "base/files.h"
 #include "base/json.h"
@@ -58,6 +60,16 @@ std::string print_local(const std::string& model) { return Json{{"model", model}
 std::string read_local_model(const std::string& text) {
   Json json = Json::parse(text, nullptr, false);
   return json.is_object() ? json.value("model", "none") : "none";
+}
+
+Result<std::unique_ptr<store::Store>> open_store(const std::filesystem::path& place,
+                                                 const std::string& program) {
+  store::StoreOptions options;
+  options.program = program;
+  // A test fills a small disk; everybody else keeps the store's own margin.
+  if (const char* margin = std::getenv("LATHE_STORE_FREE_BYTES_MIN"))
+    options.free_bytes_min = std::strtoull(margin, nullptr, 10);
+  return store::Store::open(place, options);
 }
 
 Result<FoundRun> find_run(const store::Store& store, std::optional<std::uint64_t> number) {

@@ -3,6 +3,8 @@
 // What decides a run's results, as JSON in the store: equal settings give equal bytes.
 
 #include <cstdint>
+#include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -30,6 +32,10 @@ std::string read_local_model(const std::string& json);
 
 /// This program's version: part of the key of whatever it found out.
 std::string engine_version();
+
+/// As its owner; `program` is said to whoever is refused meanwhile.
+Result<std::unique_ptr<store::Store>> open_store(const std::filesystem::path& place,
+                                                 const std::string& program);
 
 struct FoundRun {
   std::uint64_t number = 0;

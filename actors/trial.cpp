@@ -126,8 +126,7 @@ Result<TrialEnd> try_candidate(const TrialRequest& request) {
   if (!opened.errors.empty()) return opened.errors.front();
   Result<gpu_node::Assembler> assembler = gpu_node::choose_assembler(opened.contract->ptx_isa);
   if (!assembler) return assembler.error();
-  Result<std::unique_ptr<store::Store>> store =
-      store::Store::open(request.store, {.program = "lathe try"});
+  Result<std::unique_ptr<store::Store>> store = open_store(request.store, "lathe try");
   if (!store) return store.error();
   Trial trial{request, {}, {}, {}, {}, {}};
   trial.search.contract = opened.contract;
