@@ -58,7 +58,7 @@ void start(Self self) {
   }
   for (std::size_t i = 0; i < state.run.searches.size(); ++i) {
     if (state.finished[i]) {
-      state.planners.push_back(nullptr);
+      state.planners.push_back(PlannerActor{});
       continue;
     }
     state.planners.push_back(self->spawn<caf::monitored>(planner_actor, with_end(self, i),

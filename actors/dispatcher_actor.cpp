@@ -1,0 +1,305 @@
+#include "actors/dispatcher_actor.h"
+
+#include <chrono>
+
+#include "base/json.h"
+#include "pipeline/codec.h"
+
+namespace lathe::actors {
+namespace {
+
+using Self = DispatcherActor::stateful_pointer<DispatcherState>;
+using EndPromise = caf::typed_response_promise<WorkEnd>;
+using OfferPromise = caf::typed_response_promise<Offer>;
+using CompletedPromise = caf::typed_response_promise<Completed>;
+
+constexpr std::chrono::minutes local_wait_max{60 * 24 * 30};
+constexpr std::uint64_t nanoseconds_a_millisecond = 1'000'000;
+
+std::uint64_t now_of(Self self) { return self->state.settings.clock(); }
+
+void tell(Self self, const char* kind, const Digest& item, const std::string& node,
+          const std::string& what) {
+  Json json;
+  json["item"] = short_hex(item);
+  if (auto found = self->state.orders.find(item); found != self->state.orders.end()) {
+    json["candidate"] = short_hex(found->second.order.key.candidate);
+    json["gate"] = name_of(found->second.order.key.gate);
+  }
+  json["node"] = node;
+  if (!what.empty()) json["what"] = what;
+  self->state.settings.tell(kind, json.dump());
+}
+
+WorkEnd error_end(Error error) {
+  WorkEnd end;
+  end.reply.error = std::move(error);
+  return end;
+}
+
+/// Everybody who waits for this work hears its end.
+void end_order(Self self, const Digest& item, const WorkEnd& end) {
+  auto found = self->state.orders.find(item);
+  if (found == self->state.orders.end()) return;
+  std::vector<EndPromise> waiting = std::move(found->second.waiting);
+  self->state.orders.erase(found);
+  for (EndPromise& promise : waiting) promise.deliver(end);
+}
+
+store::LeaseRecord lease_record(const DispatcherState::Order& order, const cluster::Grant& grant,
+                                const std::string& node) {
+  store::LeaseRecord lease;
+  lease.work.contract = order.order.key.contract;
+  lease.work.candidate = order.order.key.candidate;
+  lease.work.gate = static_cast<std::uint64_t>(order.order.key.gate);
+  lease.work.run = order.order.run;
+  lease.work.priority = order.order.priority;
+  lease.token = grant.token;
+  lease.node = node;
+  lease.deadline_ns = grant.deadline_ns;
+  return lease;
+}
+
+Result<Done> commit(store::Store& store, store::Batch batch) {
+  Result<store::Committed> committed = store.commit(std::move(batch));
+  if (!committed) return committed.error();
+  return Done{};
+}
+
+/// The claim is durable before the node hears of it.
+void offer(Self self, DispatcherState::Waiter waiter, const cluster::Grant& grant) {
+  const DispatcherState::Order& order = self->state.orders.at(grant.item);
+  Offer given{grant.item, grant.token, order.order.key.gate, self->state.settings.lease_ms,
+              order.order.request};
+  store::LeaseRecord lease = lease_record(order, grant, waiter.node);
+  auto run = [item = grant.item, lease](store::Store& store) -> Result<Done> {
+    store::Batch batch;
+    Result<bool> claimed = store::claim(store, batch, item, lease);
+    if (!claimed) return claimed.error();
+    if (!*claimed)
+      return Error{Fault::malformed, "claimed work was not waiting in the store", "", {}};
+    return commit(store, std::move(batch.durable()));
+  };
+  self->request(self->state.store, local_wait_max, Deed{run})
+      .then(
+          [self, waiter, given](const DeedEnd& end) mutable {
+            if (!end.result) {
+              end_order(self, given.item, error_end(end.result.error()));
+              waiter.promise.deliver(Offer{});
+              return;
+            }
+            tell(self, "claimed", given.item, waiter.node, "");
+            waiter.promise.deliver(given);
+          },
+          [](const caf::error&) {});
+}
+
+/// Gives waiting work to waiting nodes.
+void match(Self self) {
+  DispatcherState& state = self->state;
+  while (!state.waiters.empty() && !state.draining) {
+    std::optional<cluster::Grant> grant =
+        state.leases->claim(state.waiters.front().node, now_of(self));
+    if (!grant) return;
+    DispatcherState::Waiter waiter = std::move(state.waiters.front());
+    state.waiters.pop_front();
+    offer(self, waiter, *grant);
+  }
+}
+
+void take_order(Self self, const WorkOrder& order, EndPromise promise) {
+  Digest item = store::result_key(order.key);
+  auto [found, fresh] = self->state.orders.try_emplace(item);
+  found->second.waiting.push_back(promise);
+  if (!fresh) return;
+  found->second.order = order;
+  store::WorkRecord work;
+  work.contract = order.key.contract;
+  work.candidate = order.key.candidate;
+  work.gate = static_cast<std::uint64_t>(order.key.gate);
+  work.run = order.run;
+  work.priority = order.priority;
+  auto run = [item, work, request = order.request](store::Store& store) -> Result<Done> {
+    store::Batch batch;
+    store::WorkRecord record = work;
+    record.request = batch.blob(*request);
+    Result<bool> queued = store::enqueue(store, batch, item, record);
+    if (!queued) return queued.error();
+    return *queued ? commit(store, std::move(batch)) : Result<Done>(Done{});
+  };
+  self->request(self->state.store, local_wait_max, Deed{run})
+      .then(
+          [self, item, priority = order.priority](const DeedEnd& end) {
+            if (!end.result) return end_order(self, item, error_end(end.result.error()));
+            self->state.leases->add(item, priority);
+            match(self);
+          },
+          [](const caf::error&) {});
+}
+
+/// What happened to a lease that died, in the store and to those who wait.
+void note_losses(Self self, const std::vector<cluster::Loss>& losses) {
+  for (const cluster::Loss& loss : losses) {
+    tell(self, "lost", loss.item, loss.node, loss.poisoned ? "given up" : "given to another");
+    auto run = [loss](store::Store& store) -> Result<Done> {
+      store::Batch batch;
+      Result<bool> changed = loss.poisoned
+                                 ? store::quarantine(store, batch, loss.item)
+                                 : store::requeue(store, batch, loss.item, loss.token, loss.node);
+      if (!changed) return changed.error();
+      return *changed ? commit(store, std::move(batch)) : Result<Done>(Done{});
+    };
+    self->request(self->state.store, local_wait_max, Deed{run})
+        .then(
+            [self, loss](const DeedEnd&) {
+              if (loss.poisoned)
+                end_order(self, loss.item,
+                          error_end({Fault::exhausted,
+                                     "its lease died on every node that took it",
+                                     "see the nodes' logs",
+                                     {}}));
+              match(self);
+            },
+            [](const caf::error&) {});
+  }
+}
+
+/// A worker that died says nothing of the candidate: the work is tried again, elsewhere if
+/// possible.
+void take_back(Self self, const Complete& complete, CompletedPromise promise) {
+  std::vector<cluster::Loss> losses = self->state.leases->failed(complete.item, complete.token);
+  tell(self, "failed", complete.item, complete.node, complete.reply.error.what);
+  promise.deliver(
+      Completed{losses.empty() ? store::Completion::stale : store::Completion::accepted});
+  note_losses(self, losses);
+}
+
+/// Result, completion and the end of the lease are one batch; the store's fence decides.
+void take_result(Self self, const Complete& complete, CompletedPromise promise) {
+  auto found = self->state.orders.find(complete.item);
+  std::optional<store::ResultKey> key;
+  if (found != self->state.orders.end()) key = found->second.order.key;
+  bool held =
+      self->state.leases->complete(complete.item, complete.token) == cluster::Returned::accepted;
+  auto completion = std::make_shared<store::Completion>(store::Completion::stale);
+  auto run = [complete, key, held, completion](store::Store& store) -> Result<Done> {
+    store::Batch batch;
+    Result<store::Completion> fenced =
+        store::complete(store, batch, complete.item, complete.token, complete.node);
+    if (!fenced) return fenced.error();
+    *completion = *fenced;
+    if (*fenced != store::Completion::accepted) return Done{};
+    if (!key || !held) *completion = store::Completion::stale;
+    if (*completion != store::Completion::accepted) return Done{};
+    store::keep_verdict(batch, *key, encode(complete.reply.verdict), complete.reply.passed);
+    return commit(store, std::move(batch.durable()));
+  };
+  self->request(self->state.store, local_wait_max, Deed{run})
+      .then(
+          [self, complete, completion, promise](const DeedEnd& end) mutable {
+            if (!end.result) {
+              end_order(self, complete.item, error_end(end.result.error()));
+              promise.deliver(Completed{store::Completion::stale});
+              return;
+            }
+            if (*completion == store::Completion::accepted) {
+              tell(self, "completed", complete.item, complete.node, "");
+              end_order(self, complete.item, WorkEnd{complete.reply});
+            } else {
+              tell(self, "stale", complete.item, complete.node,
+                   std::string(store::name_of(*completion)));
+            }
+            promise.deliver(Completed{*completion});
+          },
+          [](const caf::error&) {});
+}
+
+void expire(Self self) {
+  DispatcherState& state = self->state;
+  std::uint64_t now = now_of(self);
+  note_losses(self, state.leases->expire(now));
+  while (!state.waiters.empty() && state.waiters.front().until_ns <= now) {
+    state.waiters.front().promise.deliver(Offer{});
+    state.waiters.pop_front();
+  }
+  std::uint64_t period = std::clamp<std::uint64_t>(state.settings.lease_ms / 4, 20, 1000);
+  self->delayed_send(self, std::chrono::milliseconds(period), Expire{});
+}
+
+/// Leases of an earlier owner are nobody's: their items wait again.
+void forget_old_leases(Self self) {
+  auto run = [](store::Store& store) -> Result<Done> {
+    Result<store::Waiting> waiting = store::waiting(store);
+    if (!waiting) return waiting.error();
+    for (const auto& [item, lease] : waiting->leased) {
+      store::Batch batch;
+      Result<bool> back = store::requeue(store, batch, item, lease.token, "");
+      if (!back) return back.error();
+      if (Result<Done> done = commit(store, std::move(batch)); !done) return done;
+    }
+    return Done{};
+  };
+  self->request(self->state.store, local_wait_max, Deed{run})
+      .then([](const DeedEnd&) {}, [](const caf::error&) {});
+}
+
+void lose_node(Self self, const std::string& node) {
+  std::erase_if(self->state.waiters, [&](DispatcherState::Waiter& waiter) {
+    if (waiter.node != node) return false;
+    waiter.promise.deliver(Offer{});
+    return true;
+  });
+  note_losses(self, self->state.leases->node_lost(node));
+}
+
+}  // namespace
+
+Clock steady_clock() {
+  return [] {
+    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                          std::chrono::steady_clock::now().time_since_epoch())
+                                          .count());
+  };
+}
+
+DispatcherActor::behavior_type dispatcher_actor(Self self, StoreActor store,
+                                                DispatcherSettings settings) {
+  static_assert(!std::is_aggregate_v<DispatcherState>);
+  self->state.settings = std::move(settings);
+  self->state.store = std::move(store);
+  cluster::LeaseLimits limits;
+  limits.lease_ns = self->state.settings.lease_ms * nanoseconds_a_millisecond;
+  self->state.leases = std::make_unique<cluster::Leases>(self->state.settings.epoch, limits);
+  forget_old_leases(self);
+  self->send(self, Expire{});
+  return {
+      [self](const WorkOrder& order) -> caf::result<WorkEnd> {
+        auto promise = self->make_response_promise<EndPromise>();
+        take_order(self, order, promise);
+        return promise;
+      },
+      [self](const Claim& claim) -> caf::result<Offer> {
+        auto promise = self->make_response_promise<OfferPromise>();
+        std::uint64_t wait_ns = self->state.settings.claim_wait_ms * nanoseconds_a_millisecond;
+        self->state.waiters.push_back({claim.node, now_of(self) + wait_ns, promise});
+        match(self);
+        return promise;
+      },
+      [self](const Renew& renew) -> Renewed {
+        return {self->state.leases->renew(renew.item, renew.token, now_of(self))};
+      },
+      [self](const Complete& complete) -> caf::result<Completed> {
+        auto promise = self->make_response_promise<CompletedPromise>();
+        if (complete.reply.outcome == WorkReply::Outcome::error)
+          take_back(self, complete, promise);
+        else
+          take_result(self, complete, promise);
+        return promise;
+      },
+      [self](const NodeLost& lost) { lose_node(self, lost.node); },
+      [self](Expire) { expire(self); },
+      [self](Drain) { self->state.draining = true; },
+  };
+}
+
+}  // namespace lathe::actors
