@@ -1,0 +1,146 @@
+// The suite as it is shipped: contracts are read, other configurations and planted mistakes belong
+// to a contract and differ from its reference in more than comments.
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "contract/contract.h"
+#include "ptx/module.h"
+
+namespace lathe {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path root = LATHE_ROOT;
+
+std::string slurp(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream out;
+  out << in.rdbuf();
+  return out.str();
+}
+
+std::vector<fs::path> folders_with(const fs::path& place, const std::string& file) {
+  std::vector<fs::path> found;
+  for (const fs::directory_entry& entry : fs::directory_iterator(root / place))
+    if (fs::exists(entry.path() / file)) found.push_back(entry.path());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+/// The values of `key = "value"` in a file, in order.
+std::vector<std::string> values(const fs::path& file, const std::string& key) {
+  std::regex line("(?:^|\n)" + key + R"re( = "([^"]*)")re");
+  std::string text = slurp(file);
+  std::vector<std::string> out;
+  for (std::sregex_iterator i(text.begin(), text.end(), line), end; i != end; ++i)
+    out.push_back((*i)[1]);
+  return out;
+}
+
+std::string normal(const fs::path& file) {
+  ptx::Parsed parsed = ptx::parse(slurp(file), file.filename());
+  INFO(file.string());
+  REQUIRE(parsed.errors.empty());
+  return ptx::normal_form(parsed.module);
+}
+
+void check_contract(const fs::path& folder) {
+  INFO(folder.string());
+  Result<Contract> contract = read_contract(folder);
+  if (!contract) FAIL(contract.error().what);
+  CHECK(folder.filename() == contract->name + "_fp16_" + contract->target);
+  ptx::Parsed parsed = ptx::parse(contract->reference, "reference.ptx");
+  const ptx::Function* entry = parsed.module.find_entry(contract->entry);
+  REQUIRE(entry);
+  CHECK(entry->parameters.size() == contract->parameters.size());
+  CHECK(parsed.module.target.front() == contract->target);
+}
+
+TEST_CASE("four kernels have a contract for each of three targets") {
+  std::set<std::string> names;
+  for (const fs::path& folder : folders_with("suite/contracts", "contract.toml")) {
+    check_contract(folder);
+    names.insert(folder.filename());
+  }
+  for (std::string kernel : {"softmax", "silu", "sum", "gemm"})
+    for (std::string_view target : known_targets)
+      CHECK(names.contains(kernel + "_fp16_" + std::string(target)));
+}
+
+TEST_CASE("the small twins of the suite are contracts too") {
+  std::vector<fs::path> folders = folders_with("tests/kernels/contracts", "contract.toml");
+  CHECK(folders.size() == 15);
+  for (const fs::path& folder : folders) check_contract(folder);
+}
+
+TEST_CASE("each other configuration has its launch and is another kernel than the reference") {
+  std::size_t count = 0;
+  for (const fs::directory_entry& entry :
+       fs::recursive_directory_iterator(root / "tests/kernels/alternatives")) {
+    if (entry.path().extension() != ".ptx") continue;
+    ++count;
+    INFO(entry.path().string());
+    std::string folder = entry.path().parent_path().filename();
+    fs::path contract = root / "suite/contracts" / folder;
+    if (!fs::exists(contract)) contract = root / "tests/kernels/contracts" / folder;
+    REQUIRE(fs::exists(contract / "reference.ptx"));
+    CHECK(fs::exists(fs::path(entry.path()).replace_extension(".toml")));
+    CHECK(normal(entry.path()) != normal(contract / "reference.ptx"));
+  }
+  CHECK(count >= 42);
+}
+
+void check_index(const std::string& kind, std::size_t at_least) {
+  fs::path index = root / "tests/kernels" / kind / "index.toml";
+  std::vector<std::string> files = values(index, "file"), contracts = values(index, "contract");
+  REQUIRE(files.size() == contracts.size());
+  CHECK(files.size() >= at_least);
+  std::set<std::string> forms;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    INFO(files[i]);
+    std::string form = normal(root / files[i]);
+    CHECK(form != normal(root / contracts[i] / "reference.ptx"));
+    CHECK(forms.insert(form).second);
+  }
+  std::size_t shipped = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(index.parent_path()))
+    shipped += entry.path().extension() == ".ptx";
+  CHECK(shipped == files.size());
+}
+
+TEST_CASE("each planted mistake differs from its contract's reference and from all others") {
+  check_index("mistakes", 12);
+}
+
+TEST_CASE("each honest neighbour differs from its contract's reference") {
+  check_index("honest", 5);
+}
+
+TEST_CASE("a normal form does not tell two files apart that differ in comments alone") {
+  fs::path file = root / "suite/contracts/sum_fp16_sm_89/reference.ptx";
+  ptx::Parsed parsed = ptx::parse("// another first line\n" + slurp(file), "reference.ptx");
+  CHECK(ptx::normal_form(parsed.module) == normal(file));
+}
+
+TEST_CASE("a measured pair names two files, one launch each and the contract of both") {
+  std::vector<fs::path> folders = folders_with("suite/pairs", "pair.toml");
+  CHECK(folders.size() >= 12);
+  for (const fs::path& folder : folders) {
+    INFO(folder.string());
+    std::vector<std::string> contract = values(folder / "pair.toml", "contract");
+    std::vector<std::string> files = values(folder / "pair.toml", "file");
+    REQUIRE(contract.size() == 1);
+    REQUIRE(files.size() == 2);
+    CHECK(fs::exists(root / contract[0] / "contract.toml"));
+    for (const std::string& file : files) CHECK_FALSE(normal(root / file).empty());
+  }
+}
+
+}  // namespace
+}  // namespace lathe
