@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -24,7 +25,7 @@ from lathe_triton.export import load  # noqa: E402
 import pairs  # noqa: E402
 
 TARGET = "sm_90a"
-PTXAS = "/usr/local/cuda/bin/ptxas"
+PTXAS = shutil.which("ptxas") or "/usr/local/cuda/bin/ptxas"
 EMPTY = """.version 8.7
 .target sm_90a
 .address_size 64
