@@ -15,6 +15,8 @@ using CompletedPromise = caf::typed_response_promise<Completed>;
 
 constexpr std::chrono::minutes local_wait_max{60 * 24 * 30};
 constexpr std::uint64_t nanoseconds_a_millisecond = 1'000'000;
+/// A farm of one node is not the item's fault for ever.
+constexpr std::size_t losses_max = 6;
 
 std::uint64_t now_of(Self self) { return self->state.settings.clock(); }
 
@@ -46,7 +48,7 @@ void end_order(Self self, const Digest& item, const WorkEnd& end) {
   for (EndPromise& promise : waiting) promise.deliver(end);
 }
 
-store::LeaseRecord lease_record(const DispatcherState::Order& order, const cluster::Grant& grant,
+store::LeaseRecord lease_record(const DispatcherState::Order& order, const cluster::Lease& grant,
                                 const std::string& node) {
   store::LeaseRecord lease;
   lease.work.contract = order.order.key.contract;
@@ -67,7 +69,7 @@ Result<Done> commit(store::Store& store, store::Batch batch) {
 }
 
 /// The claim is durable before the node hears of it.
-void offer(Self self, DispatcherState::Waiter waiter, const cluster::Grant& grant) {
+void offer(Self self, DispatcherState::Waiter waiter, const cluster::Lease& grant) {
   const DispatcherState::Order& order = self->state.orders.at(grant.item);
   Offer given{grant.item, grant.token, order.order.key.gate, self->state.settings.lease_ms,
               order.order.request};
@@ -98,8 +100,9 @@ void offer(Self self, DispatcherState::Waiter waiter, const cluster::Grant& gran
 void match(Self self) {
   DispatcherState& state = self->state;
   while (!state.waiters.empty() && !state.draining) {
-    std::optional<cluster::Grant> grant =
-        state.leases->claim(state.waiters.front().node, now_of(self));
+    // Every node of this kind offers the same: the emulated device and the verifier.
+    std::optional<cluster::Lease> grant =
+        state.leases->claim(state.waiters.front().node, cluster::Capabilities{}, now_of(self));
     if (!grant) return;
     DispatcherState::Waiter waiter = std::move(state.waiters.front());
     state.waiters.pop_front();
@@ -120,6 +123,10 @@ void take_order(Self self, const WorkOrder& order, EndPromise promise) {
   work.run = order.run;
   work.priority = order.priority;
   auto run = [item, work, request = order.request](store::Store& store) -> Result<Done> {
+    Result<store::WorkState> before = store::state_of(store, item);
+    if (!before) return before.error();
+    if (*before == store::WorkState::done)
+      return Error{Fault::exhausted, "this work was given up before", "see the nodes' logs", {}};
     store::Batch batch;
     store::WorkRecord record = work;
     record.request = batch.blob(*request);
@@ -131,47 +138,55 @@ void take_order(Self self, const WorkOrder& order, EndPromise promise) {
       .then(
           [self, item, priority = order.priority](const DeedEnd& end) {
             if (!end.result) return end_order(self, item, error_end(end.result.error()));
-            self->state.leases->add(item, priority);
+            self->state.leases->add({item, priority, {}, false, {}});
             match(self);
           },
           [](const caf::error&) {});
 }
 
 /// What happened to a lease that died, in the store and to those who wait.
-void note_losses(Self self, const std::vector<cluster::Loss>& losses) {
-  for (const cluster::Loss& loss : losses) {
-    tell(self, "lost", loss.item, loss.node, loss.poisoned ? "given up" : "given to another");
-    auto run = [loss](store::Store& store) -> Result<Done> {
-      store::Batch batch;
-      Result<bool> changed = loss.poisoned
-                                 ? store::quarantine(store, batch, loss.item)
-                                 : store::requeue(store, batch, loss.item, loss.token, loss.node);
-      if (!changed) return changed.error();
-      return *changed ? commit(store, std::move(batch)) : Result<Done>(Done{});
-    };
-    self->request(self->state.store, local_wait_max, Deed{run})
-        .then(
-            [self, loss](const DeedEnd&) {
-              if (loss.poisoned)
-                end_order(self, loss.item,
-                          error_end({Fault::exhausted,
-                                     "its lease died on every node that took it",
-                                     "see the nodes' logs",
-                                     {}}));
-              match(self);
-            },
-            [](const caf::error&) {});
+void note_loss(Self self, const cluster::Lease& lease, bool given_up) {
+  tell(self, "lost", lease.item, lease.node, given_up ? "given up" : "given to another");
+  auto run = [lease, given_up](store::Store& store) -> Result<Done> {
+    store::Batch batch;
+    Result<bool> changed = given_up
+                               ? store::quarantine(store, batch, lease.item)
+                               : store::requeue(store, batch, lease.item, lease.token, lease.node);
+    if (!changed) return changed.error();
+    return *changed ? commit(store, std::move(batch)) : Result<Done>(Done{});
+  };
+  self->request(self->state.store, local_wait_max, Deed{run})
+      .then(
+          [self, item = lease.item, given_up](const DeedEnd&) {
+            if (given_up)
+              end_order(self, item,
+                        error_end({Fault::exhausted,
+                                   "its lease died again and again",
+                                   "see the nodes' logs",
+                                   {}}));
+            match(self);
+          },
+          [](const caf::error&) {});
+}
+
+void note_losses(Self self, const std::vector<cluster::Ended>& ended) {
+  for (const cluster::Ended& end : ended) {
+    auto order = self->state.orders.find(end.lease.item);
+    bool too_often = order != self->state.orders.end() && ++order->second.losses >= losses_max;
+    bool given_up = end.fate == cluster::Ended::Fate::quarantined || too_often;
+    if (too_often) self->state.leases->cancel(end.lease.item);
+    note_loss(self, end.lease, given_up);
   }
 }
 
 /// A worker that died says nothing of the candidate: the work is tried again, elsewhere if
 /// possible.
 void take_back(Self self, const Complete& complete, CompletedPromise promise) {
-  std::vector<cluster::Loss> losses = self->state.leases->failed(complete.item, complete.token);
+  std::optional<cluster::Ended> ended =
+      self->state.leases->give_back(complete.node, complete.item, complete.token);
   tell(self, "failed", complete.item, complete.node, complete.reply.error.what);
-  promise.deliver(
-      Completed{losses.empty() ? store::Completion::stale : store::Completion::accepted});
-  note_losses(self, losses);
+  promise.deliver(Completed{ended ? store::Completion::accepted : store::Completion::stale});
+  if (ended) note_losses(self, {*ended});
 }
 
 /// Result, completion and the end of the lease are one batch; the store's fence decides.
@@ -179,8 +194,8 @@ void take_result(Self self, const Complete& complete, CompletedPromise promise) 
   auto found = self->state.orders.find(complete.item);
   std::optional<store::ResultKey> key;
   if (found != self->state.orders.end()) key = found->second.order.key;
-  bool held =
-      self->state.leases->complete(complete.item, complete.token) == cluster::Returned::accepted;
+  bool held = self->state.leases->complete(complete.node, complete.item, complete.token) ==
+              cluster::Outcome::accepted;
   auto completion = std::make_shared<store::Completion>(store::Completion::stale);
   auto run = [complete, key, held, completion](store::Store& store) -> Result<Done> {
     store::Batch batch;
@@ -267,9 +282,10 @@ DispatcherActor::behavior_type dispatcher_actor(Self self, StoreActor store,
   static_assert(!std::is_aggregate_v<DispatcherState>);
   self->state.settings = std::move(settings);
   self->state.store = std::move(store);
-  cluster::LeaseLimits limits;
+  cluster::LeaseSettings limits;
+  limits.epoch = self->state.settings.epoch;
   limits.lease_ns = self->state.settings.lease_ms * nanoseconds_a_millisecond;
-  self->state.leases = std::make_unique<cluster::Leases>(self->state.settings.epoch, limits);
+  self->state.leases = std::make_unique<cluster::Leases>(limits);
   forget_old_leases(self);
   self->send(self, Expire{});
   return {
@@ -286,7 +302,8 @@ DispatcherActor::behavior_type dispatcher_actor(Self self, StoreActor store,
         return promise;
       },
       [self](const Renew& renew) -> Renewed {
-        return {self->state.leases->renew(renew.item, renew.token, now_of(self))};
+        return {self->state.leases->renew(renew.node, renew.item, renew.token, now_of(self))
+                    .has_value()};
       },
       [self](const Complete& complete) -> caf::result<Completed> {
         auto promise = self->make_response_promise<CompletedPromise>();

@@ -34,6 +34,7 @@ struct DispatcherState {
 
   struct Order {
     WorkOrder order;
+    std::size_t losses = 0;
     std::vector<caf::typed_response_promise<WorkEnd>> waiting;  // Equal work in flight merges.
   };
   struct Waiter {
