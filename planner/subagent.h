@@ -119,9 +119,10 @@ struct Rewrite {
 };
 
 /// All rewrites that apply, in a stable order; each is a candidate of its own. Those of one family
-/// are numbered by their order here (Assignment::variant), the most promising first.
+/// are numbered by their order here (Assignment::variant), the most promising first. With a
+/// contract, what it promises of addresses may be relied on.
 std::vector<Rewrite> rewrites(const ptx::Module& module, std::string_view entry,
-                              std::string_view target);
+                              std::string_view target, const Contract* contract = nullptr);
 
 /// The rewriting subagent: variant number so-and-so of the family, or `none_left`.
 std::unique_ptr<Subagent> make_rewriter();
