@@ -24,7 +24,11 @@ std::string dollars(std::uint64_t micro) {
 }
 
 Error malformed(const std::string& file, const std::string& what) {
-  return {Fault::malformed, "prices: " + what, "see docs/CLI.md for the form", {file, 0, 0}};
+  return {Fault::malformed,
+          "prices: " + what,
+          R"(write {"date": "2026-01-31", "models": {"NAME": {"input_per_million": 1.25, )"
+          R"("output_per_million": 10}}}, in dollars)",
+          {file, 0, 0}};
 }
 
 }  // namespace
@@ -83,8 +87,9 @@ Result<LedgerEntry> Budget::reserve(const Expense& expense, const std::string& m
     return Error{Fault::exhausted, std::move(what), std::move(remedy), {}};
   };
   if (!price && limits_.unknown_price == UnknownPrice::refuse && limits_.micro_dollars > 0)
-    return exhausted("the price of " + model + " is unknown and the budget is in dollars",
-                     "add it to the price table, or cap by tokens");
+    return exhausted(
+        "the price of " + model + " is unknown and the budget is in dollars",
+        "state it in a file and name that in LATHE_PRICES, or set no budget in dollars");
   if (!price && limits_.unknown_price == UnknownPrice::cap_by_tokens && limits_.tokens == 0)
     return exhausted("the price of " + model + " is unknown and no number of tokens is set",
                      "set a cap of tokens");

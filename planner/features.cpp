@@ -99,9 +99,10 @@ void Walk::arithmetic(const Instruction& instruction) {
     operation.erase(operands[0].text);
   }
   if (opcode == "mul" && has(instruction, "f32")) products.insert(operands[0].text);
-  if (opcode == "div") {
+  bool floating = has(instruction, "f32") || has(instruction, "f64") || has(instruction, "f16");
+  if (opcode == "div" && floating) {
     ++features.divisions;
-    if (has(instruction, "f32")) ++divisors[operands[2].text];
+    ++divisors[operands[2].text];
   }
 }
 

@@ -66,6 +66,9 @@ struct Surroundings {
 Result<std::unique_ptr<Provider>> make_provider(const std::string& specification,
                                                 const Surroundings& surroundings);
 
+/// The table in the file that LATHE_PRICES names, else the shipped one.
+Result<PriceTable> prices_of(const Environment& environment);
+
 struct OpenaiOptions {
   std::string base_url = "https://api.openai.com/v1";
   std::string model;
@@ -80,8 +83,8 @@ std::unique_ptr<Provider> make_openai(OpenaiOptions options, Sleep sleep);
 /// nobody but its owner may read. The key is never printed, here or elsewhere.
 Result<std::string> read_openai_key(const Environment& environment);
 
-/// JSON lines as in docs/CLI.md; rounds and branches of a transcript that counts from 0 are
-/// counted from 1. `text` is the file's.
+/// JSON lines: {"round": 1, "branch": 2, "reply": "..", "request_sha256": "..", "usage": {..}};
+/// rounds and branches of a transcript that counts from 0 are counted from 1. `text` is the file's.
 Result<std::unique_ptr<Provider>> make_recorded(std::string_view text, const std::string& file);
 
 /// Starts a program with the prompt on its standard input; its standard output is the reply.

@@ -145,5 +145,26 @@ TEST_CASE("a specification names a provider, and a wrong one says what would be 
   CHECK(make_provider("openai:m", surroundings()).error().absent == Absent::permission);
 }
 
+TEST_CASE("prices come from the file that the environment names, else from the program") {
+  Scratch scratch;
+  std::string file = scratch.path() / "prices.json";
+  REQUIRE(write_file(file, R"({"date":"2026-02-03","models":{"m":{"input_per_million":1,)"
+                           R"("output_per_million":2}}})"));
+  auto named = [&](const std::string& name) -> std::optional<std::string> {
+    if (name == "LATHE_PRICES") return file;
+    return {};
+  };
+  auto table = prices_of(named);
+  REQUIRE(table);
+  CHECK(table->date == "2026-02-03");
+  CHECK(table->find("m")->output_micro == 2'000'000);
+  CHECK(table->find("recorded")->output_micro == 0);
+  CHECK(prices_of(surroundings().environment)->date == shipped_prices().date);
+  REQUIRE(write_file(file, "{}"));
+  auto broken = prices_of(named);
+  REQUIRE_FALSE(broken);
+  CHECK(broken.error().place.file == file);
+}
+
 }  // namespace
 }  // namespace lathe::planner
