@@ -22,17 +22,17 @@ struct Pattern {
 
 // clang-format off
 constexpr Symptom chain{&Features::longest_chain, 4, "longest chain of one operation"};
-constexpr Symptom late{&Features::late_loads, 1, "loads behind a use of an earlier load"};
+constexpr Symptom loads{&Features::global_loads, 2, "loads from global memory"};
 constexpr Symptom narrow{&Features::narrow_accesses, 2, "accesses below 16 bytes a thread"};
 constexpr Symptom barriers{&Features::barriers, 2, "barriers"};
 constexpr Symptom divisions{&Features::divisions, 1, "divisions"};
-constexpr Symptom products{&Features::contractions, 1, "products that an addition consumes"};
-constexpr Symptom plain{&Features::plain_loads, 1, "loads without a cache hint"};
+constexpr Symptom products{&Features::contractions, 1, "pairs of operations that one could do"};
+constexpr Symptom plain{&Features::plain_accesses, 1, "accesses without a cache hint"};
 
 constexpr Pattern patterns[] = {
   {"latency", family::tree_reduction,  chain,
    "a balanced tree shortens the chain that every thread waits for"},
-  {"latency", family::hoisted_loads,   late,
+  {"latency", family::hoisted_loads,   loads,
    "loads issued before the first wait overlap their latencies"},
   {"latency", family::wide_access,     narrow,
    "fewer, wider loads put more bytes in flight at once"},

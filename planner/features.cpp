@@ -43,21 +43,13 @@ bool is_plain(const Instruction& instruction) {
   return true;
 }
 
-void registers_in(const Operand& operand, std::vector<std::string_view>& names) {
-  if (operand.kind == Operand::Kind::name && operand.text.starts_with("%"))
-    names.push_back(operand.text);
-  for (const Operand& part : operand.parts) registers_in(part, names);
-}
-
 /// What a pass over the text remembers of registers.
 struct Walk {
   Features features;
   std::map<std::string_view, std::uint64_t> chain;         // Length of the chain that ends there.
   std::map<std::string_view, std::string_view> operation;  // Of that chain.
   std::map<std::string_view, std::uint64_t> divisors;
-  std::set<std::string_view> products;
-  std::set<std::string_view> loaded;
-  bool load_used = false;
+  std::set<std::string_view> products, differences;
 
   void memory(const Instruction& instruction);
   void arithmetic(const Instruction& instruction);
@@ -66,15 +58,10 @@ struct Walk {
 
 void Walk::memory(const Instruction& instruction) {
   if (!has(instruction, "global")) return;
-  bool load = instruction.opcode == "ld";
-  (load ? features.global_loads : features.global_stores) += 1;
+  if (is_plain(instruction)) ++features.plain_accesses;
+  if (instruction.opcode == "cp") return;
+  (instruction.opcode == "ld" ? features.global_loads : features.global_stores) += 1;
   if (access_bytes(instruction) < 16) ++features.narrow_accesses;
-  if (!load) return;
-  if (is_plain(instruction)) ++features.plain_loads;
-  if (load_used) ++features.late_loads;
-  std::vector<std::string_view> names;
-  if (!instruction.operands.empty()) registers_in(instruction.operands[0], names);
-  loaded.insert(names.begin(), names.end());
 }
 
 void Walk::arithmetic(const Instruction& instruction) {
@@ -98,7 +85,12 @@ void Walk::arithmetic(const Instruction& instruction) {
   } else {
     operation.erase(operands[0].text);
   }
-  if (opcode == "mul" && has(instruction, "f32")) products.insert(operands[0].text);
+  if (opcode == "mul" && has(instruction, "f32")) {
+    products.insert(operands[0].text);
+    for (std::size_t i = 1; i < operands.size(); ++i)
+      if (differences.erase(operands[i].text) > 0) ++features.contractions;
+  }
+  if (opcode == "sub" && has(instruction, "f32")) differences.insert(operands[0].text);
   bool floating = has(instruction, "f32") || has(instruction, "f64") || has(instruction, "f16");
   if (opcode == "div" && floating) {
     ++features.divisions;
@@ -109,13 +101,7 @@ void Walk::arithmetic(const Instruction& instruction) {
 void Walk::step(const Instruction& instruction) {
   std::string_view opcode = instruction.opcode;
   ++features.instructions;
-  if (!loaded.empty() && opcode != "ld" && opcode != "mov") {
-    std::vector<std::string_view> names;
-    for (std::size_t i = 1; i < instruction.operands.size(); ++i)
-      registers_in(instruction.operands[i], names);
-    for (std::string_view name : names) load_used |= loaded.contains(name);
-  }
-  if (opcode == "ld" || opcode == "st") memory(instruction);
+  if (opcode == "ld" || opcode == "st" || opcode == "cp") memory(instruction);
   if (opcode == "bar" || opcode == "barrier") ++features.barriers;
   if (opcode == "shfl") ++features.shuffles;
   if (opcode == "cvt") ++features.conversions;

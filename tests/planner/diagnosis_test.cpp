@@ -1,9 +1,13 @@
 // Symptoms in a text, and which families a bottleneck justifies.
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <filesystem>
 
+#include "base/files.h"
 #include "planner/diagnosis.h"
 #include "planner/frontier.h"
+#include "planner/prompt.h"
 #include "world.h"
 
 namespace lathe::planner {
@@ -24,8 +28,52 @@ TEST_CASE("a serial chain, its divisor and its accesses are seen in a text") {
   CHECK(seen.shared_divisors == 2);
   CHECK(seen.global_loads == 2);
   CHECK(seen.narrow_accesses == 3);
-  CHECK(seen.plain_loads == 2);
-  CHECK(seen.late_loads == 0);
+  CHECK(seen.plain_accesses == 3);
+}
+
+TEST_CASE("a product that is added and a difference that is multiplied are seen as pairs") {
+  std::string text = world::kernel();
+  CHECK(features(text).contractions == 0);
+  std::size_t end = text.find("  ret;");
+  text.insert(end, "  mul.f32 %f10, %f1, %f2;\n  add.f32 %f11, %f10, %f2;\n");
+  CHECK(features(text).contractions == 1);
+  text.insert(end, "  sub.f32 %f12, %f1, %f2;\n  mul.f32 %f13, %f12, %f2;\n");
+  CHECK(features(text).contractions == 2);
+}
+
+TEST_CASE("an access with a hint is not plain, and a store to shared memory is none") {
+  std::string text = world::kernel();
+  std::size_t at = text.find("ld.global.f32 %f1");
+  text.insert(at + 9, ".L1::no_allocate");
+  CHECK(features(text).plain_accesses == 2);
+  text.insert(text.find("  ret;"), "  st.shared.f32 [%rd1], %f1;\n");
+  CHECK(features(text).plain_accesses == 2);
+}
+
+TEST_CASE("every shipped kernel is read, and what is seen fits what is offered") {
+  std::filesystem::path root = std::filesystem::path(LATHE_ROOT) / "suite" / "contracts";
+  std::size_t kernels = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(root)) {
+    INFO(entry.path());
+    std::string text = *read_text(entry.path() / "reference.ptx");
+    ptx::Parsed parsed = ptx::parse(text, "reference.ptx");
+    REQUIRE(parsed.errors.empty());
+    Contract contract;
+    for (const ptx::Function& function : parsed.module.functions)
+      if (function.entry) contract.entry = function.name;
+    contract.target = std::string(parsed.module.target.at(0));
+    Features seen = features_of(parsed.module, contract.entry);
+    // A family that is offered is suggested, whatever binds but the roofs.
+    Diagnosis diagnosis = diagnose(seen, timing(1000, 1000, "latency"));
+    for (const std::string& family : offered_families(parsed.module, contract)) {
+      INFO(family);
+      CHECK(std::any_of(diagnosis.suggestions.begin(), diagnosis.suggestions.end(),
+                        [&](const Suggestion& s) { return s.family == family; }));
+    }
+    CHECK(candidate_digest(condense(text)) == candidate_digest(text));
+    ++kernels;
+  }
+  CHECK(kernels >= 12);
 }
 
 TEST_CASE("another entry's instructions are not counted") {
@@ -63,7 +111,7 @@ TEST_CASE("memory at its roof justifies nothing that saves arithmetic") {
   Diagnosis diagnosis = diagnose(seen, timing(1000, 1000, "dram"));
   CHECK(diagnosis.suggestions.empty());
   CHECK(diagnosis.hypothesis.find("nothing known helps") != std::string::npos);
-  seen.plain_loads = 4;
+  seen.plain_accesses = 4;
   diagnosis = diagnose(seen, timing(1000, 1000, "dram"));
   REQUIRE(diagnosis.suggestions.size() == 1);
   CHECK(diagnosis.suggestions[0].family == family::cached_access);
