@@ -279,7 +279,7 @@ bool Field::same(Region& region, std::uint64_t offset, const Lanes& lanes, Cell 
   return true;
 }
 
-std::optional<Mask> Field::truths(const Lanes& lanes, Place place, Mask mask) const {
+std::optional<Mask> Field::truths(const Lanes& lanes, Spot place, Mask mask) const {
   Mask out = 0;
   for (unsigned lane = 0; lane < lane_count; ++lane) {
     if ((mask >> lane & 1) == 0) continue;

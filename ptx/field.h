@@ -100,13 +100,13 @@ class Field {
     std::memcpy(&bits, &lanes.plane->bits[cell.at()], bytes);
     return bits;
   }
-  std::optional<Mask> truths(const Lanes& lanes, Place place, Mask mask) const;
+  std::optional<Mask> truths(const Lanes& lanes, Spot place, Mask mask) const;
 
   template <Type T>
   Value<T> load(const Lanes& lanes, Cell cell);
   template <Type T>
   void store(Lanes& lanes, Cell cell, const Value<T>& value);
-  void settle(Lanes&, Definedness, Place, Place, Place, Place, Mask) {}
+  void settle(Lanes&, Definedness, Spot, Spot, Spot, Spot, Mask) {}
   void multiply(Lanes& lanes, const Mma& mma);
 
   // What values and the verifier ask.
