@@ -98,8 +98,15 @@ inline Complaint read(const msgpack::object& in, bool& truth) {
   return {};
 }
 inline Complaint read(const msgpack::object& in, double& number) {
-  if (in.type != msgpack::type::FLOAT64) return wrong("not a real number");
-  number = in.via.f64;
+  // The library writes a whole number as an integer, though it was given a double.
+  if (in.type == msgpack::type::FLOAT64)
+    number = in.via.f64;
+  else if (in.type == msgpack::type::POSITIVE_INTEGER)
+    number = static_cast<double>(in.via.u64);
+  else if (in.type == msgpack::type::NEGATIVE_INTEGER)
+    number = static_cast<double>(in.via.i64);
+  else
+    return wrong("not a real number");
   return {};
 }
 template <class T>

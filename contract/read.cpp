@@ -112,6 +112,13 @@ class ContractReader {
     return kind + "[" + (named ? name->value.text : std::to_string(index)) + "]";
   }
 
+  /// Of the first of these keys that the table has, else of the table.
+  static Place place_in(const TomlValue& table, std::initializer_list<std::string_view> keys) {
+    for (std::string_view key : keys)
+      if (const TomlMember* member = table.find(key)) return member->value.place;
+    return table.place;
+  }
+
   std::optional<std::size_t> find_tensor(std::string_view name) const {
     for (std::size_t i = 0; i < contract_.tensors.size(); ++i)
       if (contract_.tensors[i].name == name) return i;
@@ -150,7 +157,7 @@ class ContractReader {
     }
     reader.finish();
     contract_.parameters.push_back(std::move(parameter));
-    places_.parameters.push_back(table.place);
+    places_.parameters.push_back(place_in(table, {"type", "tensor"}));
   }
 
   std::optional<ParameterType> read_type(TableReader& reader, Need need) {

@@ -53,6 +53,13 @@ std::string line_at(const std::string& text, std::uint32_t line) {
                                               : source_line(text, static_cast<std::uint32_t>(at));
 }
 
+/// As JSON and terminals can show it: what is not ASCII becomes a dot.
+std::string printable(std::string text) {
+  for (char& c : text)
+    if ((c < 0x20 && c != '\t') || c == 0x7f) c = '.';
+  return text;
+}
+
 /// What the screen has against a candidate, in the order of the file.
 class Charges {
  public:
@@ -71,7 +78,7 @@ class Charges {
     json_["complaints"] = std::move(complaints_);
     std::string reason = first_.what;
     if (!first_.remedy.empty()) reason += ": " + first_.remedy;
-    return {code_, std::move(reason), first_.place, json_.dump()};
+    return {code_, printable(std::move(reason)), first_.place, json_.dump()};
   }
 
  private:
@@ -81,9 +88,9 @@ class Charges {
     Json complaint;
     complaint["line"] = error.place.line;
     complaint["column"] = error.place.column;
-    complaint["what"] = error.what;
-    if (!error.remedy.empty()) complaint["help"] = error.remedy;
-    if (!source.empty()) complaint["source"] = source;
+    complaint["what"] = printable(error.what);
+    if (!error.remedy.empty()) complaint["help"] = printable(error.remedy);
+    if (!source.empty()) complaint["source"] = printable(source);
     complaints_.push_back(std::move(complaint));
   }
 

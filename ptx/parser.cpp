@@ -239,7 +239,8 @@ bool Parser::parameters(std::vector<Variable>& into) {
   if (take(')')) return true;
   do {
     Variable parameter;
-    if (!count_part() || !variable(parameter, {}, token_.span)) return false;
+    Span begin = token_.span;
+    if (!count_part() || !variable(parameter, {}, begin)) return false;
     into.push_back(std::move(parameter));
   } while (take(','));
   return expect(')', "after the parameters");

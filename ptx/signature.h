@@ -121,6 +121,7 @@ consteval Element make_element(std::string_view text, bool optional) {
 /// "add{.sat}.type" and the like; leaves the operands in `text`.
 consteval void take_modifiers(std::string_view& text, Signature& signature) {
   while (!text.empty() && text[0] != ' ') {
+    if (text.starts_with(".(")) text.remove_prefix(1);  // The dots stand inside.
     bool optional = text[0] == '{', several = optional || text[0] == '(';
     text.remove_prefix(several ? 2 : 1);
     std::size_t end = text.find_first_of(several ? "})" : " .{(");
