@@ -25,42 +25,50 @@ constexpr std::string_view cache_why = "leaves the caches changed for whoever ru
 constexpr std::string_view stop_why = "stops or delays the kernel";
 constexpr std::string_view plain = "use a plain load or .L2::evict_first";
 constexpr std::string_view remove = "remove it";
+constexpr std::string_view load = "load the value where it is used";
+constexpr std::string_view driver_why = "reads what the driver set";
+constexpr std::string_view stack_why = "takes local memory of any size";
+constexpr std::string_view registers = "use registers or shared memory";
+constexpr std::string_view texture_why = "reads a texture, which no contract has";
+constexpr std::string_view surface_why = "uses a surface, which no contract has";
+constexpr std::string_view global = "use ld.global, st.global or red.global";
+using enum Reference;
 
 // clang-format off
 constexpr std::array<Ban, 33> bans{{
-    {Part::name, "%clock",             Reference::irrelevant, clock_why, remove},
-    {Part::name, "%clock64",           Reference::irrelevant, clock_why, remove},
-    {Part::name, "%clock_hi",          Reference::irrelevant, clock_why, remove},
-    {Part::name, "%globaltimer*",      Reference::irrelevant, clock_why, remove},
-    {Part::name, "%pm*",               Reference::irrelevant, "reads a performance counter", remove},
-    {Part::name, "%envreg*",           Reference::irrelevant, "reads what the driver set", remove},
-    {Part::name, "%reserved_*",        Reference::irrelevant, "reads what the driver reserved", remove},
-    {Part::name, "%gridid",            Reference::irrelevant, place_why, remove},
-    {Part::name, "%current_graph_exec", Reference::irrelevant, place_why, remove},
-    {Part::name, "%smid",              Reference::excuses, place_why, "use %ctaid"},
-    {Part::name, "%nsmid",             Reference::excuses, place_why, "use %nctaid"},
-    {Part::name, "%warpid",            Reference::excuses, place_why, "compute it from %tid"},
-    {Part::name, "%nwarpid",           Reference::excuses, place_why, "compute it from %ntid"},
-    {Part::opcode, "trap",             Reference::excuses, stop_why, remove},
-    {Part::opcode, "brkpt",            Reference::irrelevant, stop_why, remove},
-    {Part::opcode, "nanosleep",        Reference::excuses, stop_why, "wait on a barrier"},
-    {Part::opcode, "pmevent",          Reference::irrelevant, "triggers the profiler", remove},
-    {Part::opcode, "discard",          Reference::irrelevant, cache_why, remove},
-    {Part::opcode, "applypriority",    Reference::irrelevant, cache_why, remove},
-    {Part::opcode, "prefetch",         Reference::excuses, cache_why, "load the value where it is used"},
-    {Part::opcode, "prefetchu",        Reference::excuses, cache_why, "load the value where it is used"},
-    {Part::modifier, "evict_last",     Reference::excuses, cache_why, plain},
-    {Part::modifier, "L1::evict_last", Reference::excuses, cache_why, plain},
-    {Part::modifier, "L2::evict_last", Reference::excuses, cache_why, plain},
-    {Part::modifier, "L2::evict_normal", Reference::excuses, cache_why, plain},
-    {Part::modifier, "prefetch",       Reference::excuses, cache_why, "load the value where it is used"},
-    {Part::opcode, "alloca",           Reference::irrelevant, "takes local memory of any size", "use registers or shared memory"},
-    {Part::opcode, "stackrestore",     Reference::irrelevant, "takes local memory of any size", "use registers or shared memory"},
-    {Part::opcode, "tex",              Reference::irrelevant, "reads a texture, which no contract has", "use ld.global.nc"},
-    {Part::opcode, "tld4",             Reference::irrelevant, "reads a texture, which no contract has", "use ld.global.nc"},
-    {Part::opcode, "suld",             Reference::irrelevant, "reads a surface, which no contract has", "use ld.global"},
-    {Part::opcode, "sust",             Reference::irrelevant, "writes a surface, which no contract has", "use st.global"},
-    {Part::opcode, "sured",            Reference::irrelevant, "writes a surface, which no contract has", "use red.global"},
+    {Part::name, "%clock",             irrelevant, clock_why, remove},
+    {Part::name, "%clock64",           irrelevant, clock_why, remove},
+    {Part::name, "%clock_hi",          irrelevant, clock_why, remove},
+    {Part::name, "%globaltimer*",      irrelevant, clock_why, remove},
+    {Part::name, "%pm*",               irrelevant, "reads a performance counter", remove},
+    {Part::name, "%envreg*",           irrelevant, driver_why, remove},
+    {Part::name, "%reserved_*",        irrelevant, driver_why, remove},
+    {Part::name, "%gridid",            irrelevant, place_why, remove},
+    {Part::name, "%current_graph_exec", irrelevant, place_why, remove},
+    {Part::name, "%smid",              excuses, place_why, "use %ctaid"},
+    {Part::name, "%nsmid",             excuses, place_why, "use %nctaid"},
+    {Part::name, "%warpid",            excuses, place_why, "compute it from %tid"},
+    {Part::name, "%nwarpid",           excuses, place_why, "compute it from %ntid"},
+    {Part::opcode, "trap",             excuses, stop_why, remove},
+    {Part::opcode, "brkpt",            irrelevant, stop_why, remove},
+    {Part::opcode, "nanosleep",        excuses, stop_why, "wait on a barrier"},
+    {Part::opcode, "pmevent",          irrelevant, "triggers the profiler", remove},
+    {Part::opcode, "discard",          irrelevant, cache_why, remove},
+    {Part::opcode, "applypriority",    irrelevant, cache_why, remove},
+    {Part::opcode, "prefetch",         excuses, cache_why, load},
+    {Part::opcode, "prefetchu",        excuses, cache_why, load},
+    {Part::modifier, "evict_last",     excuses, cache_why, plain},
+    {Part::modifier, "L1::evict_last", excuses, cache_why, plain},
+    {Part::modifier, "L2::evict_last", excuses, cache_why, plain},
+    {Part::modifier, "L2::evict_normal", excuses, cache_why, plain},
+    {Part::modifier, "prefetch",       excuses, cache_why, load},
+    {Part::opcode, "alloca",           irrelevant, stack_why, registers},
+    {Part::opcode, "stackrestore",     irrelevant, stack_why, registers},
+    {Part::opcode, "tex",              irrelevant, texture_why, global},
+    {Part::opcode, "tld4",             irrelevant, texture_why, global},
+    {Part::opcode, "suld",             irrelevant, surface_why, global},
+    {Part::opcode, "sust",             irrelevant, surface_why, global},
+    {Part::opcode, "sured",            irrelevant, surface_why, global},
 }};
 
 constexpr std::array<std::string_view, 3> known_pragmas{"nounroll", "used_bytes_mask",
