@@ -13,7 +13,7 @@ using std::chrono::seconds;
 
 constexpr seconds claim_wait_max{40};
 constexpr seconds answer_wait_max{60};
-constexpr milliseconds pause_after_error{200};
+constexpr milliseconds pause_after_error{200}, pause_after_none{20};
 
 WorkReply failed(Error error) {
   WorkReply reply;
@@ -50,7 +50,7 @@ void beat_later(Self self) {
 
 void take(Self self, const Offer& offer) {
   if (offer.token == 0) {
-    if (!self->state.draining) self->send(self, Pull{});
+    if (!self->state.draining) self->delayed_send(self, pause_after_none, Pull{});
     return;
   }
   self->state.work = offer;
