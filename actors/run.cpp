@@ -3,6 +3,7 @@
 #include <caf/actor_system.hpp>
 #include <caf/scoped_actor.hpp>
 #include <future>
+#include <mutex>
 #include <set>
 #include <thread>
 
@@ -11,7 +12,9 @@
 #include "actors/settings.h"
 #include "actors/supervisor.h"
 #include "actors/system.h"
+#include "cluster/identity.h"
 #include "gpu_node/gpu_node.h"
+#include "pipeline/admission.h"
 #include "planner/provider.h"
 #include "planner/subagents/model.h"
 
@@ -19,6 +22,10 @@ namespace lathe::actors {
 namespace {
 
 using Ends = Result<std::vector<planner::Finish>>;
+
+/// A proof of a large grid may take this long; what takes longer is undecided (exhausted).
+constexpr std::chrono::seconds work_seconds_max{3600};
+constexpr std::uint64_t claim_wait_ms = 10'000;
 
 /// What a run is made of before any actor lives.
 struct Prepared {
@@ -95,7 +102,7 @@ Result<std::function<Result<planner::Proposal>(const planner::Assignment&)>> pro
 }
 
 Result<std::vector<std::shared_ptr<const Search>>> searches_of(const Prepared& prepared,
-                                                               const World& world) {
+                                                               const Tell& tell) {
   std::vector<std::shared_ptr<const Search>> searches;
   for (const auto& contract : prepared.contracts) {
     auto search = std::make_shared<Search>();
@@ -111,7 +118,7 @@ Result<std::vector<std::shared_ptr<const Search>>> searches_of(const Prepared& p
     auto propose = proposer(prepared, search->identity);
     if (!propose) return propose.error();
     search->propose = *propose;
-    search->tell = world.tell;
+    search->tell = tell;
     searches.push_back(search);
   }
   return searches;
@@ -138,27 +145,57 @@ Ends wait(caf::actor_system& system, const SupervisorActor& supervisor, std::fut
   return future.get();
 }
 
+/// The actor system of a run; sockets only where remote nodes may join.
+Result<std::unique_ptr<System>> system_of(const World& world) {
+  if (!world.listening) return make_system({});
+  Result<cluster::Cluster> cluster = cluster::open_cluster(world.listening->cluster);
+  if (!cluster) return cluster.error();
+  return make_system(
+      Certificates{cluster->tls.certificate, cluster->tls.key, cluster->tls.authority});
+}
+
+/// Events go to the person who watches and, where there is a gateway, to all who listen.
+struct Events {
+  Tell tell;
+  std::mutex mutex;
+  Gateway* gateway = nullptr;
+  void say(const std::string& kind, const std::string& json) {
+    tell(kind, json);
+    std::lock_guard lock(mutex);
+    if (gateway != nullptr) gateway->publish(kind, json);
+  }
+  void set(Gateway* open) {
+    std::lock_guard lock(mutex);
+    gateway = open;
+  }
+};
+
 Result<RunEnd> carry_out(const Prepared& prepared, const World& world) {
-  Result<std::vector<std::shared_ptr<const Search>>> searches = searches_of(prepared, world);
+  auto events = std::make_shared<Events>();
+  events->tell = world.tell;
+  Tell tell = [events](const std::string& kind, const std::string& json) {
+    events->say(kind, json);
+  };
+  Result<std::vector<std::shared_ptr<const Search>>> searches = searches_of(prepared, tell);
   if (!searches) return searches.error();
-  Result<std::unique_ptr<System>> system = make_system(world.listening);
+  Result<std::unique_ptr<System>> system = system_of(world);
   if (!system) return system.error();
   auto promise = std::make_shared<std::promise<Ends>>();
   std::future<Ends> future = promise->get_future();
   Run run;
   run.store = prepared.store;
   run.searches = *std::move(searches);
-  run.dispatcher = {prepared.store->epoch(), world.lease_ms, 10'000, steady_clock(), world.tell};
-  run.runner = child_runner(std::chrono::seconds(3600), 0);
+  run.dispatcher = {prepared.store->epoch(), world.lease_ms, claim_wait_ms, steady_clock(), tell};
+  run.runner = child_runner(work_seconds_max, 0);
   run.slots = world.slots;
-  run.tell = world.tell;
+  run.tell = tell;
   run.end = [promise](Ends ends) { promise->set_value(std::move(ends)); };
   std::unique_ptr<Gateway> gateway;
   if (world.listening) {
-    Result<std::unique_ptr<Gateway>> opened =
-        open_gateway((*system)->actors(), *world.listening, world.tell);
+    auto opened = open_gateway((*system)->actors(), *world.listening, world.lease_ms, tell);
     if (!opened) return opened.error();
     gateway = *std::move(opened);
+    events->set(gateway.get());
     run.serve = [&gateway](DispatcherActor dispatcher) { gateway->serve(dispatcher); };
   }
   SupervisorActor actor = (*system)->actors().spawn(supervisor, std::move(run));
@@ -166,6 +203,7 @@ Result<RunEnd> carry_out(const Prepared& prepared, const World& world) {
   Ends ends = wait((*system)->actors(), actor, future, world.stop);
   caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
   if (gateway) gateway->close();
+  events->set(nullptr);
   if (!ends) return ends.error();
   return ended(prepared, *ends);
 }

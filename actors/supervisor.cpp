@@ -47,11 +47,12 @@ void start(Self self) {
   state.dispatcher =
       self->spawn<caf::monitored>(dispatcher_actor, state.store, state.run.dispatcher);
   if (state.run.serve) state.run.serve(state.dispatcher);
-  auto tell = state.run.tell;
   for (std::uint32_t slot = 0; slot < state.run.slots; ++slot) {
     NodeSettings settings;
     settings.name = "local-" + std::to_string(slot);
     settings.runner = state.run.runner;
+    // The dispatcher tells of this node's work as of everybody's.
+    settings.tell = [](const std::string&, const Offer&, const std::string&) {};
     state.nodes.push_back(
         self->spawn<caf::monitored>(node_actor, state.dispatcher, std::move(settings)));
     self->send(state.nodes.back(), Pull{});

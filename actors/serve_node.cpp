@@ -1,0 +1,122 @@
+// A remote node: slots that work as local ones do, behind a link instead of a dispatcher.
+
+#include <caf/scoped_actor.hpp>
+#include <chrono>
+#include <future>
+#include <mutex>
+
+#include "actors/link.h"
+#include "actors/node_actor.h"
+#include "actors/run.h"
+#include "actors/system.h"
+#include "base/files.h"
+#include "base/json.h"
+#include "cluster/blobs.h"
+#include "cluster/identity.h"
+
+namespace lathe::actors {
+namespace {
+
+std::uint64_t seconds_now() {
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(
+                                        std::chrono::system_clock::now().time_since_epoch())
+                                        .count());
+}
+
+/// One blob client for all slots; each use is whole.
+struct Blobs {
+  std::mutex mutex;
+  std::unique_ptr<cluster::BlobClient> client;
+};
+
+WorkReply failed(Error error) {
+  WorkReply reply;
+  reply.error = std::move(error);
+  return reply;
+}
+
+/// What a slot is offered is a digest: the request is fetched, run in a child, and a large reply
+/// put where the coordinator finds it before it hears of it.
+Runner remote_runner(std::shared_ptr<Blobs> blobs, Runner run) {
+  return [blobs, run](const std::string& text) -> WorkReply {
+    Result<Digest> digest = parse_digest(text);
+    if (!digest) return failed(digest.error());
+    Result<std::string> request = [&] {
+      std::lock_guard lock(blobs->mutex);
+      return blobs->client->fetch(*digest);
+    }();
+    if (!request) return failed(request.error());
+    WorkReply reply = run(*request);
+    std::string bytes = encode(reply);
+    if (bytes.size() <= inline_reply_bytes_max) return reply;
+    std::lock_guard lock(blobs->mutex);
+    Result<Digest> put = blobs->client->store(bytes);
+    return put ? reply : failed(put.error());
+  };
+}
+
+Result<Done> wait(caf::actor_system& system, const DispatcherActor& link,
+                  std::future<Result<Done>>& future, const std::atomic<int>* stop) {
+  caf::scoped_actor self{system};
+  bool told = false;
+  while (future.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready)
+    if (stop != nullptr && *stop != 0 && !std::exchange(told, true)) self->send(link, Drain{});
+  return future.get();
+}
+
+NodeSettings slot_settings(const NodeRequest& request, const cluster::Bundle& bundle,
+                           const std::shared_ptr<Blobs>& blobs) {
+  NodeSettings settings;
+  settings.name = bundle.name;
+  settings.runner = remote_runner(blobs, child_runner(std::chrono::seconds(3600), 0));
+  settings.tell = [tell = request.tell](const std::string& kind, const Offer& offer,
+                                        const std::string& note) {
+    Json json;
+    json["item"] = short_hex(offer.item);
+    json["gate"] = name_of(offer.gate);
+    if (!note.empty()) json["what"] = note;
+    tell(kind, json.dump());
+  };
+  return settings;
+}
+
+}  // namespace
+
+Result<Done> serve_node(const NodeRequest& request) {
+  Result<cluster::Bundle> bundle = cluster::open_bundle(request.bundle, seconds_now());
+  if (!bundle) return bundle.error();
+  Scratch scratch;
+  Result<cluster::TlsFiles> files = cluster::write_tls(*bundle, scratch.path());
+  if (!files) return files.error();
+  auto blobs = std::make_shared<Blobs>();
+  auto client = cluster::BlobClient::open(*bundle);
+  if (!client) return client.error();
+  blobs->client = *std::move(client);
+  Result<std::unique_ptr<System>> system =
+      make_system(Certificates{files->certificate, files->key, files->authority});
+  if (!system) return system.error();
+  auto promise = std::make_shared<std::promise<Result<Done>>>();
+  std::future<Result<Done>> future = promise->get_future();
+  LinkSettings link;
+  std::size_t colon = bundle->address.rfind(':');
+  link.host = bundle->address.substr(0, colon);
+  link.port = static_cast<std::uint16_t>(std::stoul(bundle->address.substr(colon + 1)));
+  link.node = bundle->name;
+  link.secret = bundle->secret;
+  link.slots = request.slots;
+  link.tell = request.tell;
+  link.end = [promise](Result<Done> done) { promise->set_value(std::move(done)); };
+  caf::actor_system& actors = (*system)->actors();
+  DispatcherActor line = actors.spawn(link_actor, std::move(link));
+  std::vector<NodeActor> slots;
+  for (std::uint32_t slot = 0; slot < request.slots; ++slot) {
+    slots.push_back(actors.spawn(node_actor, line, slot_settings(request, *bundle, blobs)));
+    caf::anon_send(slots.back(), Pull{});
+  }
+  Result<Done> done = wait(actors, line, future, request.stop);
+  for (const NodeActor& slot : slots) caf::anon_send_exit(slot, caf::exit_reason::user_shutdown);
+  caf::anon_send_exit(line, caf::exit_reason::user_shutdown);
+  return done;
+}
+
+}  // namespace lathe::actors
