@@ -50,8 +50,14 @@ planner::Settings planner_settings(const RunSettings& settings) {
   planned.branches = settings.branches;
   planned.policy = settings.policy;
   planned.seed = settings.seed;
+  planned.offers = planner::offered_families;
   planned.subagents = {planner::Kind::rewrite};
-  if (settings.model != "none") planned.subagents.push_back(planner::Kind::model);
+  if (settings.model == "none") return planned;
+  planned.subagents = {planner::Kind::model, planner::Kind::rewrite};
+  if (!settings.model.starts_with("recorded")) return planned;
+  // A transcript answers every branch, and has no turn that it does not hold.
+  planned.subagents = {planner::Kind::model};
+  planned.repairs = 0;
   return planned;
 }
 
@@ -81,8 +87,10 @@ Result<std::function<Result<planner::Proposal>(const planner::Assignment&)>> pro
     if (!provider) return provider.error();
     planner::BudgetLimits limits;
     limits.micro_dollars = prepared.settings.budget_micro;
-    auto purse = std::make_shared<StorePurse>(planner::Budget(limits, planner::shipped_prices()),
-                                              prepared.run, contract, door_of(prepared.store));
+    Result<planner::PriceTable> prices = planner::prices_of(surroundings.environment);
+    if (!prices) return prices.error();
+    auto purse = std::make_shared<StorePurse>(planner::Budget(limits, *prices), prepared.run,
+                                              contract, door_of(prepared.store));
     if (Result<Done> restored = purse->restore(); !restored) return restored.error();
     auto paid = std::make_shared<Paid>();
     paid->provider = *std::move(provider);

@@ -150,11 +150,13 @@ TEST_CASE("names say what a thing is, and comments keep no lists of work") {
   static const std::regex banned(
       R"(\b(\w*(util|helper|manager)s?)\b|\bTODO\b|\bFIXME\b|\bXXX\b|//[ ]*[-=*#]{4,})",
       std::regex::icase);
+  static const std::regex foreign(R"(\bcaf::[\w:]+|\bopenssl_manager\b)");
   for (const File& file : sources(layer_folders()))
     for (std::size_t i = 0; i < file.lines.size(); ++i) {
       if (file.lines[i].starts_with("#include")) continue;
       INFO(file.name() << ":" << i + 1 << ": " << file.lines[i]);
-      CHECK_FALSE(std::regex_search(file.lines[i], banned));
+      // Another library's names are not ours to choose.
+      CHECK_FALSE(std::regex_search(std::regex_replace(file.lines[i], foreign, ""), banned));
     }
 }
 
