@@ -113,6 +113,7 @@ Result<Certificate> make_certificate(const Certificate& authority, const std::st
       !extend(certificate.get(), issuer.get(), NID_basic_constraints, "critical,CA:FALSE") ||
       !extend(certificate.get(), issuer.get(), NID_key_usage, "critical,digitalSignature") ||
       !extend(certificate.get(), issuer.get(), NID_ext_key_usage, "serverAuth,clientAuth") ||
+      !extend(certificate.get(), issuer.get(), NID_subject_key_identifier, "hash") ||
       !extend(certificate.get(), issuer.get(), NID_authority_key_identifier, "keyid:always") ||
       X509_sign(certificate.get(), issuer_key.get(), EVP_sha256()) == 0)
     return failed("make a certificate");

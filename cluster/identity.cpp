@@ -272,6 +272,14 @@ Result<Done> check_hello(const Cluster& cluster, std::string_view node, std::str
   return refused("the node was never admitted", "lathe cluster admit");
 }
 
+std::vector<AllowedKey> allowed_keys(const Cluster& cluster, std::uint64_t now_s) {
+  std::vector<AllowedKey> keys;
+  for (const Admission& admission : cluster.admitted)
+    if (!admission.revoked && admission.expires_s > now_s)
+      keys.push_back({admission.name, admission.curve_public});
+  return keys;
+}
+
 Result<std::string> port_after(std::string_view address, unsigned steps) {
   Error wrong{Fault::malformed,
               "not an address of the form HOST:PORT: " + std::string(address),

@@ -101,6 +101,13 @@ Result<TlsFiles> write_tls(const Bundle& bundle, const std::filesystem::path& di
 Result<Done> check_hello(const Cluster& cluster, std::string_view node, std::string_view secret,
                          std::uint64_t now_s);
 
+/// A key that may connect, and the name that it stands for.
+struct AllowedKey {
+  std::string name, curve_public;
+};
+/// Of the nodes that are neither revoked nor expired.
+std::vector<AllowedKey> allowed_keys(const Cluster& cluster, std::uint64_t now_s);
+
 /// HOST:PORT with the port so many further. Errors: malformed.
 Result<std::string> port_after(std::string_view address, unsigned steps);
 bool is_loopback(std::string_view address);

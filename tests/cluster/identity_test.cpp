@@ -142,6 +142,19 @@ TEST_CASE("a revoked node is refused, its neighbour is not") {
   CHECK(check_hello(*cluster, "b", b->secret, now_s));
 }
 
+TEST_CASE("only the keys of nodes in good standing are let in") {
+  Farm farm;
+  REQUIRE(farm.admit("a"));
+  REQUIRE(farm.admit("b", now_s + day_s));
+  REQUIRE(farm.admit("c"));
+  REQUIRE(revoke_node(farm.directory, "c"));
+  Result<Cluster> cluster = open_cluster(farm.directory);
+  CHECK(allowed_keys(*cluster, now_s).size() == 2);
+  std::vector<AllowedKey> later = allowed_keys(*cluster, now_s + bundle_days * day_s);
+  REQUIRE(later.size() == 1);
+  CHECK(later[0].name == "b");
+}
+
 TEST_CASE("a cluster whose keys others can read is not used") {
   Farm farm;
   fs::permissions(farm.directory / "curve.secret", fs::perms::others_read, fs::perm_options::add);
