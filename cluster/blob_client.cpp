@@ -158,6 +158,14 @@ Result<std::unique_ptr<BlobClient>> BlobClient::connect(BlobClientOptions option
   }
 }
 
+Result<std::unique_ptr<BlobClient>> BlobClient::open(const Bundle& bundle) {
+  BlobClientOptions options;
+  options.address = bundle.blob_address;
+  options.keys = {bundle.curve_public, bundle.curve_secret};
+  options.server_public = bundle.coordinator_curve_public;
+  return connect(std::move(options));
+}
+
 Result<std::string> BlobClient::fetch(const Digest& digest) {
   std::lock_guard lock(inside_->mutex);
   Window window;

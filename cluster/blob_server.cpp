@@ -1,6 +1,7 @@
 // The coordinator's side of cluster/blobs.h.
 
 #include <atomic>
+#include <chrono>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -14,6 +15,8 @@ namespace lathe::cluster {
 namespace {
 
 constexpr PackLimits limits{.array = 16, .map = 16, .string = 4096, .depth = 4};
+/// How soon a revoked node that is connected is noticed.
+constexpr auto reload_time = std::chrono::seconds(1);
 constexpr auto poll_time = std::chrono::milliseconds(20);
 
 /// A blob that is coming in; memory grows with what has come, not with what was claimed.
@@ -72,8 +75,13 @@ struct BlobServer::Inside {
 };
 
 void BlobServer::Inside::serve() {
+  auto loaded = std::chrono::steady_clock::now();
   while (!stopping) {
     try {
+      if (std::chrono::steady_clock::now() - loaded >= reload_time) {
+        door.reload();
+        loaded = std::chrono::steady_clock::now();
+      }
       zmq::pollitem_t item{socket.handle(), 0, ZMQ_POLLIN, 0};
       zmq::poll(&item, 1, poll_time);
       if ((item.revents & ZMQ_POLLIN) == 0) continue;
@@ -226,6 +234,18 @@ Result<std::unique_ptr<BlobServer>> BlobServer::start(BlobServerOptions options)
   }
 }
 
+Result<std::unique_ptr<BlobServer>> BlobServer::open(const std::filesystem::path& cluster,
+                                                     const std::string& address,
+                                                     std::function<std::uint64_t()> now_s) {
+  Result<Cluster> opened = open_cluster(cluster);
+  if (!opened) return opened.error();
+  BlobServerOptions options;
+  options.address = address;
+  options.keys = opened->curve;
+  options.allowed = keys_of_directory(cluster, std::move(now_s));
+  return start(std::move(options));
+}
+
 Digest BlobServer::publish(std::string bytes) {
   Digest digest = sha256(bytes);
   std::lock_guard lock(inside_->mutex);
@@ -250,8 +270,6 @@ void BlobServer::forget(const Digest& digest) {
   std::lock_guard lock(inside_->mutex);
   inside_->shelf.erase(digest);
 }
-
-void BlobServer::allow(const std::vector<AllowedKey>& keys) { inside_->door.allow(keys); }
 
 const std::string& BlobServer::address() const { return inside_->address; }
 

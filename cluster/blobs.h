@@ -5,6 +5,7 @@
 // arrival, on both sides. ROUTER and DEALER over CURVE, with a list of who may connect.
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -24,7 +25,7 @@ inline constexpr std::size_t chunks_in_flight = 8;
 struct BlobServerOptions {
   std::string address;  // HOST:PORT; PORT may be *.
   CurveKeys keys;
-  std::vector<AllowedKey> allowed;
+  AllowedKeys allowed;
   /// Where a blob is not on the shelf: the store, say. Called on the server's thread.
   std::function<std::optional<std::string>(const Digest&)> find;
   std::uint64_t blob_bytes_max = 1ull << 30;
@@ -36,6 +37,10 @@ class BlobServer {
  public:
   /// Errors: unavailable where the address cannot be had.
   static Result<std::unique_ptr<BlobServer>> start(BlobServerOptions options);
+  /// With the keys of a cluster's directory.
+  static Result<std::unique_ptr<BlobServer>> open(const std::filesystem::path& cluster,
+                                                  const std::string& address,
+                                                  std::function<std::uint64_t()> now_s = {});
   ~BlobServer();
 
   /// Puts bytes on the shelf, for nodes to fetch.
@@ -45,8 +50,6 @@ class BlobServer {
   /// The same, and takes it off the shelf.
   std::optional<std::string> take(const Digest& digest);
   void forget(const Digest& digest);
-  /// From now on these nodes and no others, also of those that are connected.
-  void allow(const std::vector<AllowedKey>& keys);
   /// HOST:PORT as it came to be.
   const std::string& address() const;
 
@@ -68,6 +71,7 @@ struct BlobClientOptions {
 class BlobClient {
  public:
   static Result<std::unique_ptr<BlobClient>> connect(BlobClientOptions options);
+  static Result<std::unique_ptr<BlobClient>> open(const Bundle& bundle);
   ~BlobClient();
 
   /// Errors: unavailable where nobody answers, the server has no such blob (Absent::file) or does

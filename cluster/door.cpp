@@ -31,8 +31,9 @@ Door::~Door() {
   if (keeper_.joinable()) keeper_.join();
 }
 
-void Door::guard(const std::vector<AllowedKey>& keys) {
-  allow(keys);
+void Door::guard(AllowedKeys keys) {
+  keys_ = std::move(keys);
+  reload();
   zmq::socket_t knocks(context_, zmq::socket_type::rep);
   knocks.set(zmq::sockopt::linger, 0);
   knocks.bind(zap_address);
@@ -40,10 +41,13 @@ void Door::guard(const std::vector<AllowedKey>& keys) {
       [this, socket = std::move(knocks)]() mutable { answer_knocks(std::move(socket)); });
 }
 
-void Door::allow(const std::vector<AllowedKey>& keys) {
+void Door::reload() {
+  std::optional<std::vector<AllowedKey>> keys;
+  if (keys_) keys = keys_();
   std::lock_guard lock(mutex_);
+  if (!keys) return;  // It cannot be told now: the old list stands.
   names_.clear();
-  for (const AllowedKey& key : keys) names_[key.curve_public] = key.name;
+  for (const AllowedKey& key : *keys) names_[key.curve_public] = key.name;
 }
 
 bool Door::is_allowed(const std::string& name) const {
@@ -70,6 +74,7 @@ void Door::answer_knocks(zmq::socket_t knocks) {
       std::vector<zmq::message_t> frames = receive(knocks);
       if (frames.size() < 2) continue;
       std::optional<std::string> name;
+      reload();
       if (frames.size() == 7 && view(frames[0]) == "1.0" && view(frames[5]) == "CURVE")
         name = name_of_key(view(frames[6]));
       const std::string reply[] = {"1.0",

@@ -27,9 +27,10 @@ class Door {
 
   zmq::context_t& context() { return context_; }
   /// Starts the doorkeeper. Before any guarded socket is bound.
-  void guard(const std::vector<AllowedKey>& keys);
-  /// From now on these and no others. Whoever is connected already is judged by `is_allowed`.
-  void allow(const std::vector<AllowedKey>& keys);
+  void guard(AllowedKeys keys);
+  /// Asks again who may connect; at each knock it does so by itself. Whoever is connected already
+  /// is judged by `is_allowed`.
+  void reload();
   bool is_allowed(const std::string& name) const;
 
  private:
@@ -38,6 +39,7 @@ class Door {
 
   zmq::context_t context_{1};
   mutable std::mutex mutex_;
+  AllowedKeys keys_;
   std::map<std::string, std::string> names_;  // By public key.
   std::thread keeper_;
 };

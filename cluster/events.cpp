@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "base/record.h"
+#include "cluster/certificate.h"
 #include "cluster/door.h"
 #include "cluster/wire.h"
 
@@ -28,10 +29,12 @@ Result<EventMessage> decode_event(std::string_view bytes) {
 }
 
 GapWatch::Seen GapWatch::see(std::uint64_t epoch, std::uint64_t sequence) {
-  if (epoch < epoch_ || (epoch == epoch_ && sequence <= sequence_)) return {0, false, true};
+  bool is_before = before_ != 0 && epoch == before_;
+  if (is_before || (epoch == epoch_ && sequence <= sequence_)) return {0, false, true};
   Seen seen;
   seen.anew = epoch != epoch_;
   if (!seen.anew) seen.missed = sequence - sequence_ - 1;
+  if (seen.anew) before_ = epoch_;
   epoch_ = epoch;
   sequence_ = sequence;
   return seen;
@@ -57,8 +60,14 @@ Result<std::unique_ptr<Publisher>> Publisher::start(const PublisherOptions& opti
                  "name a cluster directory, or publish at 127.0.0.1",
                  {},
                  Absent::permission};
+  std::uint64_t epoch = options.epoch;
+  if (epoch == 0) {
+    Result<std::string> drawn = random_hex(7);
+    if (!drawn) return drawn.error();
+    epoch = std::stoull(*drawn, nullptr, 16) + 1;
+  }
   try {
-    auto inside = std::make_unique<Inside>(options.epoch);
+    auto inside = std::make_unique<Inside>(epoch);
     settle(inside->socket, message_bytes_max + 4096, events_queued_max);
     if (options.keys) {
       inside->door.guard(options.allowed);
@@ -69,6 +78,18 @@ Result<std::unique_ptr<Publisher>> Publisher::start(const PublisherOptions& opti
   } catch (const zmq::error_t& error) {
     return socket_error(error, "publish events at", options.address);
   }
+}
+
+Result<std::unique_ptr<Publisher>> Publisher::open(const std::filesystem::path& cluster,
+                                                   const std::string& address,
+                                                   std::function<std::uint64_t()> now_s) {
+  Result<Cluster> opened = open_cluster(cluster);
+  if (!opened) return opened.error();
+  PublisherOptions options;
+  options.address = address;
+  options.keys = opened->curve;
+  options.allowed = keys_of_directory(cluster, std::move(now_s));
+  return start(options);
 }
 
 Result<std::uint64_t> Publisher::publish(const std::string& kind, std::uint64_t run,

@@ -4,6 +4,8 @@
 // for; what it missed shows as a gap in the numbers, and it asks the store for the rest.
 
 #include <cstdint>
+#include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,7 +18,7 @@ namespace lathe::cluster {
 
 struct EventMessage {
   static constexpr std::uint64_t version = 1;
-  std::uint64_t epoch = 0;     // Of the store: numbers begin anew with each.
+  std::uint64_t epoch = 0;     // Of the publisher: numbers begin anew with each.
   std::uint64_t sequence = 0;  // Without gaps, from 1.
   std::string kind;            // "verdict", "admitted", "round", ..: also the topic.
   std::uint64_t run = 0;
@@ -39,19 +41,19 @@ class GapWatch {
   struct Seen {
     std::uint64_t missed = 0;  // Events between the last one and this.
     bool anew = false;         // The first one ever, or of a new epoch: take a snapshot.
-    bool old = false;          // Seen before, or of an earlier epoch: to be passed over.
+    bool old = false;          // Seen before, or of the epoch before: to be passed over.
   };
   Seen see(std::uint64_t epoch, std::uint64_t sequence);
 
  private:
-  std::uint64_t epoch_ = 0, sequence_ = 0;
+  std::uint64_t epoch_ = 0, before_ = 0, sequence_ = 0;
 };
 
 struct PublisherOptions {
-  std::string address;  // HOST:PORT; PORT may be *.
-  std::uint64_t epoch = 1;
+  std::string address;            // HOST:PORT; PORT may be *.
+  std::uint64_t epoch = 0;        // 0: one is drawn.
   std::optional<CurveKeys> keys;  // Required off the loopback.
-  std::vector<AllowedKey> allowed;
+  AllowedKeys allowed;
 };
 
 /// Safe to call from several threads.
@@ -59,10 +61,17 @@ class Publisher {
  public:
   /// Errors: unavailable (Absent::permission) off the loopback without keys.
   static Result<std::unique_ptr<Publisher>> start(const PublisherOptions& options);
+  /// With the keys of a cluster's directory.
+  static Result<std::unique_ptr<Publisher>> open(const std::filesystem::path& cluster,
+                                                 const std::string& address,
+                                                 std::function<std::uint64_t()> now_s = {});
   ~Publisher();
   /// Its number. Errors: malformed where it is larger than a message may be.
   Result<std::uint64_t> publish(const std::string& kind, std::uint64_t run,
                                 const std::string& event_json);
+  Result<std::uint64_t> publish(const std::string& kind, const std::string& event_json) {
+    return publish(kind, 0, event_json);
+  }
   const std::string& address() const;
 
  private:

@@ -280,6 +280,14 @@ std::vector<AllowedKey> allowed_keys(const Cluster& cluster, std::uint64_t now_s
   return keys;
 }
 
+AllowedKeys keys_of_directory(const fs::path& directory, std::function<std::uint64_t()> now_s) {
+  return [directory, now_s]() -> std::optional<std::vector<AllowedKey>> {
+    Result<Cluster> cluster = open_cluster(directory);
+    if (!cluster) return {};
+    return allowed_keys(*cluster, now_s ? now_s() : 0);
+  };
+}
+
 Result<std::string> port_after(std::string_view address, unsigned steps) {
   Error wrong{Fault::malformed,
               "not an address of the form HOST:PORT: " + std::string(address),

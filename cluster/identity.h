@@ -7,6 +7,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -107,6 +109,13 @@ struct AllowedKey {
 };
 /// Of the nodes that are neither revoked nor expired.
 std::vector<AllowedKey> allowed_keys(const Cluster& cluster, std::uint64_t now_s);
+
+/// Who may connect at this moment; nothing where that cannot be told.
+using AllowedKeys = std::function<std::optional<std::vector<AllowedKey>>()>;
+/// Of the cluster's directory, read anew each time, so that a node may be admitted or revoked while
+/// others work. Without a clock (seconds since 1970) expiry is left to `check_hello`.
+AllowedKeys keys_of_directory(const std::filesystem::path& directory,
+                              std::function<std::uint64_t()> now_s);
 
 /// HOST:PORT with the port so many further. Errors: malformed.
 Result<std::string> port_after(std::string_view address, unsigned steps);
