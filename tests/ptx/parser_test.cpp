@@ -225,6 +225,9 @@ TEST_CASE("directives stand between parameters and body") {
   CHECK(k.directives[0].text == ".reqntid 128, 1, 1");
   REQUIRE(k.parameters.size() == 2);
   CHECK(k.parameters[0].name == "a");
+  const ptx::Span& span = k.parameters[0].span;
+  CHECK(parsed.module.text->substr(span.begin, span.end - span.begin) ==
+        ".param .u64 .ptr .global .align 16 a");
   CHECK(k.parameters[0].bytes == 8);
   CHECK(k.parameters[0].align == 8);
   CHECK(k.parameters[1].bytes == 128);
