@@ -37,6 +37,8 @@ TEST_CASE("two adjacent aligned loads become one") {
 TEST_CASE("an address that is a sum with a constant is adjacent too") {
   CHECK(wide(body("add.s64 %rd3, %rd2, 8;\n", "[%rd3]")).size() == 1);
   CHECK(wide(body("add.s64 %rd3, %rd2, 16;\n", "[%rd3+-8]")).size() == 1);
+  CHECK(wide(body("add.s64 %rd2, %rd2, 8;\n", "[%rd2]")).size() == 1);
+  CHECK(wide(body("add.s64 %rd2, %rd2, 4;\n", "[%rd2]")).empty());
 }
 
 TEST_CASE("loads from a base that may be unaligned stay") {
@@ -51,7 +53,6 @@ TEST_CASE("loads with a gap, in the other order of halves, or of other values st
   CHECK(wide(body("", "[%rd2+12]")).empty());
   CHECK(wide(body("", "[%rd2+16]")).empty());
   CHECK(wide(body("", "[%rd1+8]")).empty());
-  CHECK(wide(body("add.s64 %rd2, %rd2, 8;\n", "[%rd2]")).empty());
 }
 
 TEST_CASE("loads with something between that may write the memory or the registers stay") {
