@@ -135,6 +135,7 @@ struct Operation {
   Address source;                // cp.async: the source.
   std::uint32_t slot_begin = 0;  // Vectors and matrix fragments, in Program::slots.
   std::uint16_t slot_count = 0;
+  std::uint32_t matrix = 0;             // Of multiply: in Program::matrices.
   std::uint32_t target = no_operation;  // Of a branch.
   std::uint32_t join = no_operation;    // Where diverged lanes meet again; none: at the exit.
   std::uint32_t line = 0, column = 0;
@@ -196,11 +197,19 @@ struct ParameterSlot {
   std::uint32_t offset = 0, bytes = 0;
 };
 
+/// One mma with the cell of every element, in Mma's order.
+struct Matrix {
+  unsigned m = 0, n = 0, k = 0;
+  Type d_type{}, a_type{}, b_type{}, c_type{};
+  std::vector<Cell> a, b, c, d;
+};
+
 struct Program {
   std::string entry, file;
   Target target;
   std::vector<Operation> operations;
   std::vector<Slot> slots;
+  std::vector<Matrix> matrices;
   std::vector<Spot> uses;
   std::vector<Constant> constants;
   std::vector<StaticVariable> variables;

@@ -1,0 +1,197 @@
+#pragma once
+
+// The bits domain: a value is its exact bits, IEEE rounding included. The emulated device runs on
+// it. Values and their operations are in bits_value.h; here is what moves: registers and memory.
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ptx/bits_value.h"
+#include "ptx/domain.h"
+
+namespace lathe::ptx {
+
+class Bits : public BitsValues {
+ public:
+  static constexpr bool complains = true;
+  /// Meanings cannot fail and have no effect: all lanes are computed, which vectorises.
+  static constexpr bool vectorises = true;
+
+  struct Lanes {
+    std::vector<std::byte> bytes;
+    std::vector<Mask> defined;  // By register number; which lanes were ever set.
+    std::byte* at(Cell cell) { return bytes.data() + cell.at(); }
+    const std::byte* at(Cell cell) const { return bytes.data() + cell.at(); }
+  };
+
+  struct Region {
+    std::byte* bytes = nullptr;
+    std::uint8_t* defined = nullptr;  // One a byte; null where all is defined.
+    std::uint64_t size = 0;
+    bool global = false;  // What is stored there must be defined.
+    std::shared_ptr<std::vector<std::byte>> owned;
+    std::shared_ptr<std::vector<std::uint8_t>> owned_defined;
+  };
+
+  /// Global buffer i of the launch lies in host memory.
+  void add_buffer(std::byte* bytes, std::uint64_t size) {
+    buffers_.push_back(Region{bytes, nullptr, size, true, nullptr, nullptr});
+  }
+
+  const Complaint* complaint() const { return complaint_ ? &*complaint_ : nullptr; }
+  void complain(ComplaintKind kind, std::string_view what, unsigned lane) {
+    if (!complaint_) complaint_ = Complaint{kind, std::string(what), lane};
+  }
+  /// Before another block.
+  void forget() { complaint_.reset(); }
+
+  Lanes make_lanes(std::uint32_t bytes) {
+    return {std::vector<std::byte>(bytes + 64), std::vector<Mask>(bytes / 64 + 1, 0)};
+  }
+  Region make_region(std::uint64_t bytes) {
+    Region region;
+    region.owned = std::make_shared<std::vector<std::byte>>(bytes + 16);
+    region.owned_defined = std::make_shared<std::vector<std::uint8_t>>(bytes + 16, 0);
+    region.bytes = region.owned->data();
+    region.defined = region.owned_defined->data();
+    region.size = bytes;
+    return region;
+  }
+  Region& buffer(std::size_t number) { return buffers_[number]; }
+
+  void read(Region& region, std::uint64_t offset, Lanes& lanes, Cell cell, unsigned bytes) {
+    std::memcpy(lanes.at(cell), region.bytes + offset, bytes);
+    bool whole =
+        region.defined == nullptr || std::memchr(region.defined + offset, 0, bytes) == nullptr;
+    mark(lanes, cell, whole);
+  }
+  void write(Region& region, std::uint64_t offset, const Lanes& lanes, Cell cell, unsigned bytes) {
+    std::memcpy(region.bytes + offset, lanes.at(cell), bytes);
+    bool whole = defined(lanes, cell);
+    if (region.defined != nullptr) std::memset(region.defined + offset, whole ? 1 : 0, bytes);
+    if (region.global && !whole)
+      complain(ComplaintKind::undefined, "an undefined value is stored to global memory",
+               cell.lane);
+  }
+  void copy(Lanes& lanes, Cell to, const Lanes& from_lanes, Cell from, unsigned bytes) {
+    std::memmove(lanes.at(to), from_lanes.at(from), bytes);
+    mark(lanes, to, defined(from_lanes, from));
+  }
+  /// A whole register for the lanes of a mask.
+  void copy_all(Lanes& lanes, Spot to, Spot from, unsigned width, Mask mask) {
+    if (mask == every_lane) {
+      std::memmove(lanes.bytes.data() + to, lanes.bytes.data() + from, lane_count * width);
+    } else {
+      for (unsigned i = 0; i < lane_count; ++i)
+        if ((mask >> i & 1) != 0)
+          std::memmove(lanes.bytes.data() + to + i * width, lanes.bytes.data() + from + i * width,
+                       width);
+    }
+    Mask& known = lanes.defined[to / 64];
+    known = (known & ~mask) | (lanes.defined[from / 64] & mask);
+  }
+  void transfer(Region& to, std::uint64_t to_offset, Region& from, std::uint64_t from_offset,
+                std::uint64_t bytes) {
+    std::memmove(to.bytes + to_offset, from.bytes + from_offset, bytes);
+    if (to.defined == nullptr) return;
+    if (from.defined == nullptr)
+      std::memset(to.defined + to_offset, 1, bytes);
+    else
+      std::memmove(to.defined + to_offset, from.defined + from_offset, bytes);
+  }
+  void zero(Region& region, std::uint64_t offset, std::uint64_t bytes) {
+    std::memset(region.bytes + offset, 0, bytes);
+    if (region.defined != nullptr) std::memset(region.defined + offset, 1, bytes);
+  }
+  void poison(Region& region, std::uint64_t offset, std::uint64_t bytes) {
+    if (region.defined != nullptr) std::memset(region.defined + offset, 0, bytes);
+  }
+  void poke(Region& region, std::uint64_t offset, unsigned bytes, std::uint64_t bits) {
+    std::memcpy(region.bytes + offset, &bits, bytes);
+    if (region.defined != nullptr) std::memset(region.defined + offset, 1, bytes);
+  }
+  void put(Lanes& lanes, Cell cell, unsigned bytes, std::uint64_t bits) {
+    std::memset(lanes.at(cell), 0, bytes);
+    std::memcpy(lanes.at(cell), &bits, std::min(bytes, 8u));
+    mark(lanes, cell, true);
+  }
+  void extend(Lanes& lanes, Cell cell, unsigned bytes, bool sign) {
+    std::byte* at = lanes.at(cell);
+    bool ones = sign && (std::to_integer<unsigned>(at[bytes - 1]) & 0x80) != 0;
+    std::memset(at + bytes, ones ? 0xFF : 0, cell.width - bytes);
+  }
+  bool same(const Region& region, std::uint64_t offset, const Lanes& lanes, Cell cell,
+            unsigned bytes) const {
+    return std::memcmp(region.bytes + offset, lanes.at(cell), bytes) == 0 &&
+           (region.defined == nullptr || std::memchr(region.defined + offset, 0, bytes) == nullptr);
+  }
+
+  std::optional<std::uint64_t> exact(const Lanes& lanes, Cell cell, unsigned bytes) const {
+    if (!defined(lanes, cell)) return std::nullopt;
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, lanes.at(cell), bytes);
+    return bits;
+  }
+  std::optional<Mask> truths(const Lanes& lanes, Spot place, Mask mask) const {
+    if ((mask & ~lanes.defined[place / 64]) != 0) return std::nullopt;
+    const std::byte* at = lanes.bytes.data() + place;
+    Mask set = 0;
+    for (unsigned i = 0; i < lane_count; ++i) {
+      std::uint32_t truth;
+      std::memcpy(&truth, at + 4 * i, 4);
+      set |= Mask{truth & 1} << i;
+    }
+    return set & mask;
+  }
+
+  template <Type T>
+  Value<T> load(const Lanes& lanes, Cell cell) const {
+    typename Value<T>::Bits bits;
+    std::memcpy(&bits, lanes.at(cell), sizeof bits);
+    return Value<T>::from(bits);
+  }
+  template <Type T>
+  void store(Lanes& lanes, Cell cell, Value<T> value) {
+    auto bits = value.in_cell();
+    std::memcpy(lanes.at(cell), &bits, sizeof bits);
+  }
+
+  void settle(Lanes& lanes, Definedness how, Spot d, Spot a, Spot b, Spot c, Mask mask) {
+    const std::vector<Mask>& known = lanes.defined;
+    Mask result = every_lane;
+    if (how == Definedness::all) {
+      result = known[a / 64] & known[b / 64] & known[c / 64];
+    } else if (how == Definedness::chosen) {
+      Mask chosen = truths(lanes, c, known[c / 64]).value_or(0);
+      result = known[c / 64] & ((chosen & known[a / 64]) | (~chosen & known[b / 64]));
+    }
+    lanes.defined[d / 64] = (known[d / 64] & ~mask) | (result & mask);
+  }
+
+  void multiply(Lanes& lanes, const Mma& mma);
+
+ private:
+  static bool defined(const Lanes& lanes, Cell cell) {
+    return (lanes.defined[cell.number()] >> cell.lane & 1) != 0;
+  }
+  /// A part of a register that is not its first byte cannot make it defined, only undefined.
+  static void mark(Lanes& lanes, Cell cell, bool whole) {
+    Mask& known = lanes.defined[cell.number()];
+    Mask bit = Mask{1} << cell.lane;
+    if (!whole)
+      known &= ~bit;
+    else if (cell.byte == 0)
+      known |= bit;
+  }
+
+  std::vector<Region> buffers_;
+  std::optional<Complaint> complaint_;
+};
+
+}  // namespace lathe::ptx

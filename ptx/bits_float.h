@@ -1,0 +1,317 @@
+#pragma once
+
+// Float arithmetic of the bits domain. Included by bits_value.h.
+
+#include "ptx/approximate.h"
+#include "ptx/bits_value.h"
+
+namespace lathe::ptx {
+
+__extension__ using Quad = __float128;
+
+/// The wide type in which a product of two is exact, or nearly everything is.
+template <Type T>
+using WideOf = std::conditional_t<T == Type::f64, Quad, double>;
+template <Type T>
+using NativeOf = std::conditional_t<T == Type::f64, double, float>;
+
+template <Type T>
+constexpr bool native = T == Type::f32 || T == Type::f64;
+
+/// In a wide type: the value, and the sign of what it lost. Narrow formats round from there.
+template <Type T>
+inline BitsOf<T> narrowed(Form f, WideOf<T> s, int lost) {
+  if constexpr (native<T>)
+    return {directed<NativeOf<T>, WideOf<T>>(s, lost, f.rounding)};
+  else
+    return rounded<T>(s, lost, f.rounding);
+}
+
+template <Type T>
+inline WideOf<T> wide(BitsOf<T> a) {
+  if constexpr (T == Type::f64)
+    return static_cast<Quad>(a.held);
+  else
+    return to_double(a);
+}
+
+/// The sum of zeros of both signs, and an exact cancellation, is -0 only towards minus infinity.
+template <Type T>
+inline BitsOf<T> zero_sum(Form f, BitsOf<T> a, BitsOf<T> b) {
+  bool both = is_negative(a) && is_negative(b), mixed = is_negative(a) != is_negative(b);
+  bool negative = both || (mixed && f.rounding == Rounding::rm);
+  return BitsOf<T>::wrapped(negative ? std::uint64_t{1} << (width_of(T) - 1) : 0);
+}
+
+template <Type T>
+inline BitsOf<T> add_exactly(Form f, BitsOf<T> a, BitsOf<T> b) {
+  int lost = 0;
+  WideOf<T> x = wide(a), y = wide(b);
+  if (x - x != 0 || y - y != 0) {
+    double sum = to_double(a) + to_double(b);
+    return sum != sum ? canonical_nan<T>() : rounded<T>(sum, 0, Rounding::rn);
+  }
+  WideOf<T> s = two_sum(x, y, lost);
+  if (s == 0 && lost == 0) {
+    if (x != 0)
+      return zero_sum(f, BitsOf<T>::wrapped(0),
+                      BitsOf<T>::wrapped(std::uint64_t{1} << (width_of(T) - 1)));
+    return zero_sum(f, a, b);
+  }
+  return narrowed<T>(f, s, lost);
+}
+
+template <Type T>
+inline BitsOf<T> mul_exactly(Form f, BitsOf<T> a, BitsOf<T> b) {
+  WideOf<T> p = wide(a) * wide(b);
+  if (p - p != 0) {
+    double product = to_double(a) * to_double(b);
+    return product != product ? canonical_nan<T>() : rounded<T>(product, 0, Rounding::rn);
+  }
+  if (p == 0)
+    return BitsOf<T>::wrapped(
+        is_negative(a) != is_negative(b) ? std::uint64_t{1} << (width_of(T) - 1) : 0);
+  return narrowed<T>(f, p, 0);
+}
+
+template <Type T>
+inline BitsOf<T> fused_exactly(Form f, BitsOf<T> a, BitsOf<T> b, BitsOf<T> c) {
+  WideOf<T> p = wide(a) * wide(b), y = wide(c);
+  if (p - p != 0 || y - y != 0) {
+    double r = to_double(a) * to_double(b) + to_double(c);
+    return r != r ? canonical_nan<T>() : rounded<T>(r, 0, Rounding::rn);
+  }
+  int lost = 0;
+  WideOf<T> s = two_sum(p, y, lost);
+  if (s == 0 && lost == 0) {
+    bool p_negative = is_negative(a) != is_negative(b);
+    std::uint64_t sign = std::uint64_t{1} << (width_of(T) - 1);
+    if (p != 0) return zero_sum(f, BitsOf<T>::wrapped(0), BitsOf<T>::wrapped(sign));
+    return zero_sum(f, BitsOf<T>::wrapped(p_negative ? sign : 0), c);
+  }
+  return narrowed<T>(f, s, lost);
+}
+
+template <Type T>
+inline BitsOf<T> add(Form f, BitsOf<T> a, BitsOf<T> b) {
+  a = flushed(f, a), b = flushed(f, b);
+  if constexpr (native<T>)
+    if (f.rounding == Rounding::rn) return finished<T>(f, {a.held + b.held});
+  return finished(f, add_exactly(f, a, b));
+}
+template <Type T>
+inline BitsOf<T> negate(Form f, BitsOf<T> a) {
+  a = flushed(f, a);
+  return BitsOf<T>::wrapped(a.bits() ^ std::uint64_t{1} << (width_of(T) - 1));
+}
+template <Type T>
+inline BitsOf<T> sub(Form f, BitsOf<T> a, BitsOf<T> b) {
+  a = flushed(f, a), b = flushed(f, b);
+  if constexpr (native<T>)
+    if (f.rounding == Rounding::rn) return finished<T>(f, {a.held - b.held});
+  return finished(f, add_exactly(f, a, negate(Form{}, b)));
+}
+template <Type T>
+inline BitsOf<T> mul(Form f, BitsOf<T> a, BitsOf<T> b) {
+  a = flushed(f, a), b = flushed(f, b);
+  if constexpr (native<T>)
+    if (f.rounding == Rounding::rn) return finished<T>(f, {a.held * b.held});
+  return finished(f, mul_exactly(f, a, b));
+}
+template <Type T>
+inline BitsOf<T> fused(Form f, BitsOf<T> a, BitsOf<T> b, BitsOf<T> c) {
+  a = flushed(f, a), b = flushed(f, b), c = flushed(f, c);
+  if (f.rounding == Rounding::rn) {
+    if constexpr (T == Type::f32) return finished<T>(f, {__builtin_fmaf(a.held, b.held, c.held)});
+    if constexpr (T == Type::f64) return finished<T>(f, {__builtin_fma(a.held, b.held, c.held)});
+  }
+  return finished(f, fused_exactly(f, a, b, c));
+}
+
+template <Type T>
+inline BitsOf<T> divide(Form f, BitsOf<T> a, BitsOf<T> b) {
+  a = flushed(f, a), b = flushed(f, b);
+  if (f.has(Flag::approx) && T == Type::f32) {
+    double size = std::fabs(to_double(b));  // Beyond 2^126 the device's quotient is zero.
+    if (size > 8.507059173023462e37 && size - size == 0 && !is_nan(a)) {
+      double x = to_double(a);
+      if (x - x != 0) return canonical_nan<T>();
+      return BitsOf<T>::wrapped(
+          is_negative(a) != is_negative(b) ? std::uint64_t{1} << (width_of(T) - 1) : 0);
+    }
+  }
+  NativeOf<T> q = static_cast<NativeOf<T>>(a.held / b.held);
+  if (f.rounding != Rounding::rn && q - q == 0 && b.held - b.held == 0) {
+    WideOf<T> x = wide(a), y = wide(b), s = x / y, r = x - static_cast<WideOf<T>>(q) * y;
+    int side = sign_of(r) * (b.held < 0 ? -1 : 1);
+    if (s != 0) q = directed<NativeOf<T>, WideOf<T>>(static_cast<WideOf<T>>(q), side, f.rounding);
+  }
+  return finished<T>(f, {q});
+}
+template <Type T>
+inline BitsOf<T> reciprocal(Form f, BitsOf<T> a) {
+  BitsOf<T> one{static_cast<NativeOf<T>>(1)};
+  Form exact = f;
+  exact.flags &= ~(1u << static_cast<unsigned>(Flag::approx));
+  if constexpr (T == Type::f64) {
+    if (f.has(Flag::approx)) {  // rcp.approx.ftz.f64: the upper half of the bits, both ways.
+      std::uint64_t bits = a.bits() & 0xFFFFFFFF00000000u;
+      if ((bits & 0x7FF0000000000000u) == 0) bits &= 0x8000000000000000u;
+      BitsOf<T> r = divide(exact, one, BitsOf<T>::from(bits));
+      if (is_nan(r)) return BitsOf<T>::from(0x7FFFFFFF00000000u);
+      bits = r.bits() & 0xFFFFFFFF00000000u;
+      if ((bits & 0x7FF0000000000000u) == 0) bits &= 0x8000000000000000u;
+      return BitsOf<T>::from(bits);
+    }
+  }
+  return divide(exact, one, a);
+}
+template <Type T>
+inline BitsOf<T> square_root(Form f, BitsOf<T> a) {
+  a = flushed(f, a);
+  NativeOf<T> q = std::sqrt(a.held);
+  if (f.rounding != Rounding::rn && q - q == 0) {
+    WideOf<T> r = wide(a) - static_cast<WideOf<T>>(q) * static_cast<WideOf<T>>(q);
+    q = directed<NativeOf<T>, WideOf<T>>(static_cast<WideOf<T>>(q), sign_of(r), f.rounding);
+  }
+  if constexpr (T == Type::f64)
+    if (q != q && !is_nan(a)) return canonical_nan<T>();
+  return finished<T>(f, {q});
+}
+
+template <Type T>
+inline BitsOf<T> absolute(Form f, BitsOf<T> a) {
+  a = flushed(f, a);
+  return BitsOf<T>::wrapped(a.bits() & ~(std::uint64_t{1} << (width_of(T) - 1)));
+}
+template <Type T>
+inline BitsOf<T> copysign_of(BitsOf<T> a, BitsOf<T> b) {
+  std::uint64_t sign = std::uint64_t{1} << (width_of(T) - 1);
+  return BitsOf<T>::wrapped((b.bits() & ~sign) | (a.bits() & sign));
+}
+
+/// a before b, where -0 is before +0.
+template <Type T>
+inline bool before(BitsOf<T> a, BitsOf<T> b) {
+  using Signed = std::make_signed_t<typename BitsOf<T>::Bits>;
+  auto key = [](BitsOf<T> v) {
+    auto bits = std::bit_cast<Signed>(v.bits());
+    constexpr auto magnitude = std::numeric_limits<Signed>::max();
+    return static_cast<Signed>(bits < 0 ? bits ^ magnitude : bits);
+  };
+  return key(a) < key(b);
+}
+template <Type T>
+inline BitsOf<T> extreme(Form f, bool want_first, BitsOf<T> a, BitsOf<T> b) {
+  a = flushed(f, a), b = flushed(f, b);
+  if constexpr (T == Type::f64) {
+    if (is_nan(a)) return is_nan(b) ? canonical_nan<T>() : b;
+    if (is_nan(b)) return a;
+    return before(a, b) == want_first ? a : b;
+  } else {
+    std::uint64_t sign_bit = std::uint64_t{1} << (width_of(T) - 1);
+    std::uint64_t sign = (a.bits() ^ b.bits()) & sign_bit;
+    if (f.has(Flag::xorsign_abs) || f.has(Flag::abs))
+      a = absolute(Form{}, a), b = absolute(Form{}, b);
+    BitsOf<T> r = before(a, b) == want_first ? a : b;
+    r = is_nan(a) ? b : is_nan(b) ? a : r;
+    bool poisoned = f.has(Flag::nan) && (is_nan(a) || is_nan(b));
+    r = poisoned || is_nan(r) ? BitsOf<T>::wrapped(format_of<T>().nan_bits) : r;
+    if (f.has(Flag::xorsign_abs) && !is_nan(r)) r = BitsOf<T>::wrapped(r.bits() | sign);
+    return r;
+  }
+}
+template <Type T>
+inline BitsOf<T> minimum(Form f, BitsOf<T> a, BitsOf<T> b) {
+  return extreme(f, true, a, b);
+}
+template <Type T>
+inline BitsOf<T> maximum(Form f, BitsOf<T> a, BitsOf<T> b) {
+  return extreme(f, false, a, b);
+}
+
+/// A function that the device approximates: computed in double and rounded once.
+template <Type T>
+inline BitsOf<T> approximated(Form f, double value) {
+  if constexpr (T == Type::f32)
+    return finished<T>(f, {static_cast<float>(value)});
+  else
+    return finished(f, rounded<T>(value, 0, Rounding::rn));
+}
+template <Type T>
+inline BitsOf<T> exponential2(Form f, BitsOf<T> a) {
+  if constexpr (T == Type::bf16) f.set(Flag::ftz);
+  return approximated<T>(f, approximate::exponential2(to_double(flushed(f, a))));
+}
+template <Type T>
+inline BitsOf<T> logarithm2(Form f, BitsOf<T> a) {
+  double x = to_double(flushed(f, a));
+  if (x > 0 && x - x == 0) return approximated<T>(f, approximate::logarithm2(x));
+  return approximated<T>(f, x == 0 ? -HUGE_VAL : x > 0 ? x : NAN);
+}
+template <Type T>
+inline BitsOf<T> reciprocal_root(Form f, BitsOf<T> a) {
+  double x = to_double(flushed(f, a));
+  if (x == 0) return approximated<T>(f, is_negative(a) ? -HUGE_VAL : HUGE_VAL);
+  double r = 1 / std::sqrt(x);
+  if constexpr (T == Type::f64) return r != r ? canonical_nan<T>() : BitsOf<T>{r};
+  return approximated<T>(f, r);
+}
+template <Type T>
+inline BitsOf<T> sine(Form f, BitsOf<T> a) {
+  double x = to_double(flushed(f, a));
+  if (x == 0) return flushed(f, a);
+  return approximated<T>(f, std::fabs(x) < 1e15 ? approximate::sine_of(x, 0) : NAN);
+}
+template <Type T>
+inline BitsOf<T> cosine(Form f, BitsOf<T> a) {
+  double x = to_double(flushed(f, a));
+  return approximated<T>(f, std::fabs(x) < 1e15 ? approximate::sine_of(x, 1) : NAN);
+}
+template <Type T>
+inline BitsOf<T> hyperbolic_tangent(Form f, BitsOf<T> a) {
+  return approximated<T>(f, approximate::hyperbolic_tangent(to_double(a)));
+}
+
+template <Type T>
+inline bool compare(Form f, BitsOf<T> x, BitsOf<T> y) {
+  double a = to_double(flushed(f, x)), b = to_double(flushed(f, y));
+  bool unordered = a != a || b != b;
+  // clang-format off
+  switch (f.comparison) {
+    case Comparison::eq: return a == b;
+    case Comparison::ne: return !unordered && a != b;
+    case Comparison::lt: case Comparison::lo: return a < b;
+    case Comparison::le: case Comparison::ls: return a <= b;
+    case Comparison::gt: case Comparison::hi: return a > b;
+    case Comparison::ge: case Comparison::hs: return a >= b;
+    case Comparison::equ: return unordered || a == b;
+    case Comparison::neu: return unordered || a != b;
+    case Comparison::ltu: return unordered || a < b;
+    case Comparison::leu: return unordered || a <= b;
+    case Comparison::gtu: return unordered || a > b;
+    case Comparison::geu: return unordered || a >= b;
+    case Comparison::num: return !unordered;
+    default: return unordered;
+  }
+  // clang-format on
+}
+
+template <Type T>
+inline bool is_special(Form f, BitsOf<T> x) {
+  constexpr FloatFormat format = format_of<T>();
+  std::uint64_t rest = x.bits() & ((std::uint64_t{1} << (width_of(T) - 1)) - 1);
+  std::uint64_t normal = std::uint64_t{1} << (format.precision - 1);
+  // clang-format off
+  switch (f.constant) {
+    case 0: return rest <= format.max_bits;
+    case 1: return rest == format.max_bits + 1;
+    case 2: return rest <= format.max_bits + 1;
+    case 3: return rest > format.max_bits + 1;
+    case 4: return rest >= normal && rest <= format.max_bits;
+    default: return rest != 0 && rest < normal;
+  }
+  // clang-format on
+}
+
+}  // namespace lathe::ptx

@@ -1,0 +1,298 @@
+// Instructions as operations: rows with a meaning, moves, conversions, memory.
+
+#include <algorithm>
+
+#include "ptx/decoder.h"
+
+namespace lathe::ptx {
+
+bool Decoder::has(std::string_view modifier) const {
+  return std::find(now_->modifiers.begin(), now_->modifiers.end(), modifier) !=
+         now_->modifiers.end();
+}
+
+Operation& Decoder::emit(Effect effect, Form form) {
+  Operation op;
+  op.form = form;
+  op.effect = effect;
+  op.line = now_->span.line;
+  op.column = now_->span.column;
+  op.instruction = number_;
+  if (now_->guard) {
+    op.guard_negated = now_->guard->negated;
+    if (auto slot = register_named(now_->guard->predicate))
+      op.guard = slot->place;
+    else
+      complain("`" + std::string(now_->guard->predicate) + "` is no predicate register");
+  }
+  program_.operations.push_back(op);
+  return program_.operations.back();
+}
+
+Operation& Decoder::emit_row(std::string_view opcode, Form form,
+                             std::initializer_list<Slot> places) {
+  form.row = row_named(opcode, form.type);
+  Operation& op = emit(Effect::none, form);
+  std::size_t i = 0;
+  for (Slot slot : places) op.places[i++] = slot.place;
+  for (; i < op.places.size(); ++i) op.places[i] = op.places[1];
+  if (opcode == "$selp") op.definedness = Definedness::chosen;
+  return op;
+}
+
+void Decoder::emit_move(Slot to, Slot from) {
+  Operation& op = emit(Effect::move);
+  op.fixed = {to, from};
+}
+
+void Decoder::emit_piece(Slot to, unsigned to_byte, Slot from, unsigned from_byte, unsigned bytes) {
+  Operation& op = emit(Effect::piece);
+  op.fixed = {to, from};
+  op.element_bytes = static_cast<std::uint8_t>(bytes);
+  op.slot_begin = to_byte;
+  op.slot_count = static_cast<std::uint16_t>(from_byte);
+}
+
+Space Decoder::space_of(const Instruction& instruction) const {
+  for (std::string_view word : instruction.modifiers) {
+    if (word == "global") return Space::global;
+    if (word == "shared" || word == "shared::cta") return Space::shared;
+    if (word == "shared::cluster") return Space::shared;
+    if (word == "local") return Space::local;
+    if (word.starts_with("param")) return Space::param;
+    if (word == "const") return Space::constant;
+  }
+  return Space::generic;
+}
+
+bool Decoder::meaning(const FormMatch& match) {
+  const Signature& signature = match.row->signature;
+  std::vector<Slot> places;
+  Slot d = destination(now_->operands[0], signature.destination.in(match.form.type));
+  for (std::size_t i = 1; i < now_->operands.size(); ++i) {
+    Type type = signature.sources[i - 1].in(match.form.type, match.form.other);
+    places.push_back(source(now_->operands[i], type));
+    if (error_) return false;
+  }
+  Operation& op = emit(Effect::none, match.form);
+  op.places[0] = d.place;
+  for (std::size_t i = 1; i < op.places.size(); ++i)
+    op.places[i] = i <= places.size() ? places[i - 1].place : places[0].place;
+  return !error_;
+}
+
+bool Decoder::effect(const FormMatch& match) {
+  switch (match.effect) {
+    case Effect::expand:
+      return expand(match);
+    case Effect::move:
+      return move();
+    case Effect::convert:
+      return convert(match);
+    case Effect::load:
+    case Effect::store:
+      return memory(match);
+    case Effect::atomic:
+      return atomic(match);
+    case Effect::copy_async:
+      return copy_async();
+    case Effect::wait_async: {
+      Operation& op = emit(match.effect, match.form);
+      op.mode = has("wait_all") ? Mode::wait_all : Mode::wait_group;
+      if (op.mode == Mode::wait_group)
+        op.form.constant = static_cast<std::uint32_t>(now_->operands[0].bits);
+      return true;
+    }
+    case Effect::load_matrix:
+    case Effect::store_matrix:
+    case Effect::transpose_matrix:
+      return matrix(match);
+    case Effect::multiply:
+      return multiply(match);
+    case Effect::barrier:
+      return barrier();
+    case Effect::fence:
+      return fence();
+    case Effect::mbarrier:
+      return mbarrier();
+    case Effect::branch:
+      return branch();
+    case Effect::policy: {
+      Slot d = destination(now_->operands[0], Type::b64);
+      if (error_) return false;
+      emit_move(d, constant(0, 8));
+      return true;
+    }
+    case Effect::exit:
+      emit(match.effect).mode = now_->opcode == "ret" ? Mode::ret : Mode::none;
+      return true;
+    case Effect::commit_async:
+    case Effect::prefetch:
+    case Effect::nothing:
+    case Effect::trap:
+    case Effect::unmodelled:
+      emit(match.effect, match.form);
+      return true;
+    default:
+      return warp_wide(match);
+  }
+}
+
+bool Decoder::move() {
+  const Operand &to = now_->operands[0], &from = now_->operands[1];
+  std::optional<Type> type = type_named(now_->modifiers.back());
+  Type moved = type ? (*type == Type::pred ? Type::pred : untyped_of(*type)) : Type::b32;
+  bool unpack = to.kind == Operand::Kind::vector, pack = from.kind == Operand::Kind::vector;
+  if (!unpack && !pack) {
+    Slot d = destination(to, moved), a = source(from, type.value_or(moved));
+    if (error_) return false;
+    emit_move(d, a);
+    return true;
+  }
+  const std::vector<Operand>& parts = unpack ? to.parts : from.parts;
+  unsigned bytes = width_of(moved) / 8, each = bytes / static_cast<unsigned>(parts.size());
+  if (unpack && pack) return complain("a vector is moved to a scalar, or a scalar to a vector");
+  if (parts.size() < 2 || each == 0 || each * parts.size() != bytes)
+    return complain("the vector's elements do not fill ." + std::string(name_of(moved)));
+  Type part_type = each == 1 ? Type::b8 : each == 2 ? Type::b16 : each == 4 ? Type::b32 : Type::b64;
+  Slot whole = unpack ? source(from, moved) : destination(to, moved);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    auto at = static_cast<unsigned>(i) * each;
+    Slot part = unpack ? destination(parts[i], part_type) : source(parts[i], part_type);
+    if (error_) return false;
+    if (unpack)
+      emit_piece(part, 0, whole, at, each);
+    else
+      emit_piece(whole, at, part, 0, each);
+  }
+  return true;
+}
+
+bool Decoder::convert(const FormMatch& match) {
+  Form form = match.form;
+  bool two = now_->operands.size() == 3;
+  Type to_type = form.type, from_type = form.other;
+  Slot d = loose_destination(now_->operands[0], to_type == Type::tf32 ? Type::b32 : to_type);
+  Slot a = loose_source(now_->operands[1], from_type);
+  Slot b = two ? loose_source(now_->operands[2], from_type) : a;
+  if (error_) return false;
+  if (d.width < cell_bytes(to_type) || a.width < cell_bytes(from_type))
+    return complain("a register is narrower than its type in a conversion");
+  if (a.width > cell_bytes(from_type)) {
+    Slot low = scratch(cell_bytes(from_type));
+    emit_piece(low, 0, a, 0, cell_bytes(from_type));
+    a = low;
+    if (!two) b = a;
+  }
+  Slot result = d.width > cell_bytes(to_type) ? scratch(cell_bytes(to_type)) : d;
+  Operation& op = emit(Effect::convert, form);
+  op.places = {result.place, a.place, b.place, a.place, a.place};
+  op.flag = two;
+  if (result.place == d.place) return true;
+  // The register is wider: the result is extended as its type says.
+  Form wider;
+  wider.other = to_type;
+  wider.type = d.width == 4 ? (is_signed(to_type) ? Type::s32 : Type::u32)
+                            : (is_signed(to_type) ? Type::s64 : Type::u64);
+  if (!is_integer(to_type)) wider.other = width_of(to_type) == 16 ? Type::u16 : Type::u32;
+  wider.row = form.row;
+  Operation& extend = emit(Effect::convert, wider);
+  extend.places = {d.place, result.place, result.place, result.place, result.place};
+  return true;
+}
+
+bool Decoder::memory(const FormMatch& match) {
+  bool load = match.effect == Effect::load;
+  Type type = match.form.type;
+  const Operand& moved = now_->operands[load ? 0 : 1];
+  std::vector<const Operand*> parts = elements(moved);
+  unsigned count = has("v2") ? 2 : has("v4") ? 4 : has("v8") ? 8 : 1;
+  if (parts.size() != count)
+    return complain(moved, "a vector of " + std::to_string(count) + " is expected");
+  if (count * width_of(type) > 256) return complain("one access has at most 32 bytes");
+  std::vector<Slot> slots;
+  for (const Operand* part : parts) {
+    Slot slot = load ? loose_destination(*part, type) : loose_source(*part, type);
+    if (error_) return false;
+    if (slot.width < cell_bytes(type)) return complain(*part, "the register is too narrow");
+    slots.push_back(slot);
+  }
+  Address where;
+  if (!address(now_->operands[load ? 1 : 0], where)) return false;
+  Operation& op = emit(match.effect, match.form);
+  op.address = where;
+  op.space = space_of(*now_);
+  op.access = load ? AccessKind::read : AccessKind::write;
+  op.element_bytes = static_cast<std::uint8_t>(width_of(type) / 8);
+  op.element_count = static_cast<std::uint8_t>(count);
+  op.read_only = has("nc");
+  op.strong = has("volatile") || has("relaxed") || has("acquire") || has("release");
+  op.slot_begin = static_cast<std::uint32_t>(program_.slots.size());
+  op.slot_count = static_cast<std::uint16_t>(count);
+  program_.slots.insert(program_.slots.end(), slots.begin(), slots.end());
+  return true;
+}
+
+bool Decoder::atomic(const FormMatch& match) {
+  static constexpr std::array names{"add"sv, "min"sv, "max"sv, "and"sv,  "or"sv,
+                                    "xor"sv, "inc"sv, "dec"sv, "exch"sv, "cas"sv};
+  static constexpr std::array modes{
+      Mode::add,     Mode::min,       Mode::max,       Mode::bit_and,  Mode::bit_or,
+      Mode::bit_xor, Mode::increment, Mode::decrement, Mode::exchange, Mode::compare_exchange};
+  bool result = now_->opcode == "atom";
+  Type type = match.form.type;
+  Mode mode = Mode::none;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (has(names[i])) mode = modes[i];
+  std::size_t first = result ? 1 : 0;
+  Slot d = result ? destination(now_->operands[0], type) : scratch(cell_bytes(type));
+  Address where;
+  if (error_ || !address(now_->operands[first], where)) return false;
+  Slot b = source(now_->operands[first + 1], type);
+  bool three = mode == Mode::compare_exchange;
+  if (three && now_->operands.size() < first + 3) return complain("cas compares and swaps");
+  Slot c = three ? source(now_->operands[first + 2], type) : b;
+  Slot old = scratch(cell_bytes(type)), fresh = scratch(cell_bytes(type));
+  if (error_) return false;
+  Operation& op = emit(Effect::atomic, match.form);
+  op.mode = mode;
+  op.address = where;
+  op.space = space_of(*now_);
+  op.access = AccessKind::atomic;
+  op.element_bytes = static_cast<std::uint8_t>(width_of(type) / 8);
+  op.element_count = 1;
+  op.flag = !result;
+  op.places = {d.place, old.place, fresh.place, b.place, c.place};
+  op.fixed = {d, old, b, c};
+  return true;
+}
+
+bool Decoder::copy_async() {
+  Address to, from;
+  if (!address(now_->operands[0], to) || !address(now_->operands[1], from)) return false;
+  if (now_->operands[2].kind != Operand::Kind::integer)
+    return complain(now_->operands[2], "the size of a copy is a number");
+  std::uint64_t bytes = now_->operands[2].bits;
+  if (!(bytes == 16 || (has("ca") && (bytes == 4 || bytes == 8))))
+    return complain(now_->operands[2], "a copy has 4, 8 or 16 bytes, and 16 with .cg");
+  Slot size, ignore;
+  if (now_->operands.size() > 3 && !(has("L2::cache_hint") && now_->operands.size() == 4)) {
+    const Operand& operand = now_->operands[3];
+    std::optional<Named> named = find(operand.text);
+    if (operand.kind == Operand::Kind::negated || (named && named->predicate))
+      ignore = predicate(operand);
+    else
+      size = source(operand, Type::u32);
+    if (error_) return false;
+  }
+  Operation& op = emit(Effect::copy_async);
+  op.address = to;
+  op.source = from;
+  op.element_bytes = static_cast<std::uint8_t>(bytes);
+  op.element_count = 1;
+  op.space = Space::shared;
+  op.fixed = {size, ignore};
+  return true;
+}
+
+}  // namespace lathe::ptx

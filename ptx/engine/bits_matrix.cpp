@@ -1,0 +1,266 @@
+// mma.sync in the bits domain: the truncated fused dot-add of the tensor cores, bit for bit.
+//
+// One step takes c and some products: all are aligned to the largest exponent among them, truncated
+// towards zero to F fraction bits, and summed exactly; an f32 result is truncated, an f16 result
+// rounded to nearest even. How K is split into steps and F depend on the architecture (MMA-Sim,
+// arXiv 2511.10909).
+
+#include <array>
+
+#include "ptx/bits.h"
+
+namespace lathe::ptx {
+namespace {
+
+constexpr unsigned columns = 8;  // Every mma.sync modelled has n = 8.
+constexpr unsigned k_max = 32, m_max = 16;
+
+struct Numbers {
+  std::int32_t fraction_bits = 0;
+  std::array<std::int32_t, k_max * m_max> significand{}, exponent{};
+  std::array<double, k_max * m_max> value{};
+  bool special = false;
+};
+
+template <Type T>
+void split(Numbers& out, unsigned i, std::uint32_t bits) {
+  constexpr FloatFormat format = format_of<T>();
+  constexpr int p = format.precision;
+  if constexpr (T == Type::tf32) bits >>= 13;
+  std::uint32_t rest = bits & ((1u << (format.width - 1)) - 1), biased = rest >> (p - 1);
+  bool negative = (bits >> (format.width - 1) & 1) != 0;
+  auto m = static_cast<std::int32_t>(rest & ((1u << (p - 1)) - 1));
+  out.fraction_bits = p - 1;
+  out.special |= rest > format.max_bits;
+  if (biased != 0) m |= 1 << (p - 1);
+  std::int32_t e = biased == 0 ? format.emin : static_cast<std::int32_t>(biased) - 1 + format.emin;
+  out.significand[i] = negative ? -m : m;
+  out.exponent[i] = m == 0 ? -126 : e;
+  if (rest > format.max_bits)
+    out.value[i] = format.has_infinity && rest == format.max_bits + 1
+                       ? (negative ? -HUGE_VAL : HUGE_VAL)
+                       : NAN;
+  else
+    out.value[i] = std::ldexp(static_cast<double>(out.significand[i]), e - (p - 1));
+}
+
+void split(Type type, Numbers& out, unsigned i, std::uint32_t bits) {
+  switch (type) {
+    case Type::f16:
+      return split<Type::f16>(out, i, bits);
+    case Type::bf16:
+      return split<Type::bf16>(out, i, bits);
+    case Type::tf32:
+      return split<Type::tf32>(out, i, bits);
+    case Type::e4m3:
+      return split<Type::e4m3>(out, i, bits);
+    default:
+      return split<Type::e5m2>(out, i, bits);
+  }
+}
+
+/// What of the architecture matters to one instruction.
+struct Steps {
+  int fraction_bits;  // F
+  unsigned k;         // Products of one step.
+  int output_bits;    // Fraction bits of an f32 result.
+};
+
+Steps steps_of(const Mma& mma) {
+  bool byte = width_of(mma.a_type) == 8;
+  if (mma.architecture >= 90) return {25, mma.k, 23};
+  unsigned most = width_of(mma.a_type) == 32 ? 4 : byte ? 16 : 8;
+  return {byte ? 13 : 24, mma.k < most ? mma.k : most, byte ? 13 : 23};
+}
+
+float truncated(std::int64_t sum, int exponent, int fraction_bits, int output_bits) {
+  if (sum == 0) return 0.0f;
+  bool negative = sum < 0;
+  std::uint64_t m = negative ? std::uint64_t{0} - static_cast<std::uint64_t>(sum)
+                             : static_cast<std::uint64_t>(sum);
+  int top = 63 - std::countl_zero(m), e = top + exponent - fraction_bits;
+  if (top > output_bits) m &= ~((std::uint64_t{1} << (top - output_bits)) - 1);
+  std::uint64_t bits;
+  if (e >= -126 && e <= 127) {
+    std::uint64_t fraction = top >= 23 ? m >> (top - 23) : m << (23 - top);
+    bits = static_cast<std::uint64_t>(e + 127) << 23 | (fraction & 0x7FFFFF);
+    if (negative) bits |= 0x80000000u;
+  } else {
+    bits = round_magnitude<std::uint64_t>(format_of<Type::f32>(), m, exponent - fraction_bits,
+                                          negative, e > 127 ? Rounding::rn : Rounding::rz);
+  }
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+}
+
+/// A row of the result, one step: all columns at once.
+struct Row {
+  std::array<float, columns> c;
+};
+
+void step(const Numbers& a, const Numbers& b, unsigned a_begin, unsigned b_begin, unsigned k,
+          const Steps& steps, bool half_result, Row& row) {
+  std::array<std::int32_t, columns> top{}, c_significand{}, c_exponent{};
+  for (unsigned j = 0; j < columns; ++j) {
+    auto bits = std::bit_cast<std::uint32_t>(row.c[j]);
+    auto biased = static_cast<std::int32_t>(bits >> 23 & 0xFF);
+    auto m = static_cast<std::int32_t>(bits & 0x7FFFFF);
+    if (biased != 0) m |= 1 << 23;
+    c_significand[j] = (bits >> 31) != 0 ? -m : m;
+    c_exponent[j] = m == 0 ? -126 : biased == 0 ? -126 : biased - 127;
+    top[j] = c_exponent[j];
+  }
+  for (unsigned i = 0; i < k; ++i)
+    for (unsigned j = 0; j < columns; ++j) {
+      std::int32_t e = a.exponent[a_begin + i] + b.exponent[b_begin + i * columns + j];
+      top[j] = e > top[j] ? e : top[j];
+    }
+  int left = steps.fraction_bits - a.fraction_bits - b.fraction_bits;
+  std::array<std::int64_t, columns> sum{};
+  for (unsigned j = 0; j < columns; ++j) {
+    int by = top[j] - c_exponent[j] - (steps.fraction_bits - 23);
+    std::int64_t m = c_significand[j] < 0 ? -std::int64_t{c_significand[j]} : c_significand[j];
+    m = by > 40 ? 0 : by >= 0 ? m >> by : m << -by;
+    sum[j] = c_significand[j] < 0 ? -m : m;
+  }
+  for (unsigned begin = 0; begin < k; begin += 8) {  // Eight products fit 32 bits.
+    std::array<std::int32_t, columns> part{};
+    for (unsigned i = begin; i < begin + 8 && i < k; ++i)
+      for (unsigned j = 0; j < columns; ++j) {
+        std::uint32_t at = b_begin + i * columns + j;
+        std::int32_t product = a.significand[a_begin + i] * b.significand[at];
+        std::int32_t by = top[j] - a.exponent[a_begin + i] - b.exponent[at];
+        auto m = static_cast<std::uint32_t>(product < 0 ? -product : product);
+        m = left >= 0 ? m << left : m;
+        by = left >= 0 ? by : by - left;
+        m = by > 31 ? 0 : m >> (by & 31);
+        part[j] += product < 0 ? -static_cast<std::int32_t>(m) : static_cast<std::int32_t>(m);
+      }
+    for (unsigned j = 0; j < columns; ++j) sum[j] += part[j];
+  }
+  for (unsigned j = 0; j < columns; ++j) {
+    if (!half_result) {
+      row.c[j] = truncated(sum[j], top[j], steps.fraction_bits, steps.output_bits);
+      continue;
+    }
+    bool negative = sum[j] < 0;
+    auto m = static_cast<std::uint64_t>(negative ? -sum[j] : sum[j]);
+    auto bits = round_magnitude<std::uint64_t>(
+        format_of<Type::f16>(), m, top[j] - steps.fraction_bits, negative, Rounding::rn);
+    row.c[j] =
+        static_cast<float>(to_double(BitsOf<Type::f16>::wrapped(m == 0 ? std::uint64_t{0} : bits)));
+  }
+}
+
+/// Where an input is infinite or NaN the exact sum decides: NaN or an infinity of its sign.
+bool special_row(const Numbers& a, const Numbers& b, unsigned row, const Mma& mma, Row& out) {
+  bool any = false;
+  for (unsigned j = 0; j < columns; ++j) {
+    double sum = static_cast<double>(out.c[j]);
+    for (unsigned i = 0; i < mma.k; ++i) sum += a.value[row * mma.k + i] * b.value[i * columns + j];
+    if (sum - sum == 0) continue;
+    out.c[j] = sum != sum ? std::bit_cast<float>(0x7FFFFFFFu) : static_cast<float>(sum);
+    any = true;
+  }
+  return any;
+}
+
+std::uint32_t bits_at(const Bits::Lanes& lanes, Cell cell, unsigned bytes) {
+  std::uint32_t bits = 0;
+  std::memcpy(&bits, lanes.at(cell), bytes);
+  return bits;
+}
+
+void multiply_floats(Bits::Lanes& lanes, const Mma& mma) {
+  Numbers a, b;
+  unsigned a_bytes = width_of(mma.a_type) / 8, b_bytes = width_of(mma.b_type) / 8;
+  for (unsigned i = 0; i < mma.m * mma.k; ++i)
+    split(mma.a_type, a, i, bits_at(lanes, mma.a[i], a_bytes));
+  for (unsigned i = 0; i < mma.k * mma.n; ++i)
+    split(mma.b_type, b, i, bits_at(lanes, mma.b[i], b_bytes));
+  bool half = mma.d_type == Type::f16;
+  Steps steps = steps_of(mma);
+  std::array<Row, m_max> rows;
+  bool special = a.special || b.special;
+  for (unsigned i = 0; i < mma.m * columns; ++i) {
+    std::uint32_t bits = bits_at(lanes, mma.c[i], half ? 2 : 4);
+    float& c = rows[i / columns].c[i % columns];
+    c = half ? static_cast<float>(to_double(BitsOf<Type::f16>::wrapped(bits)))
+             : std::bit_cast<float>(bits);
+    special |= !(c - c == 0);
+  }
+  for (unsigned i = 0; i < mma.m; ++i) {
+    Row before = rows[i];
+    Row exact = rows[i];
+    bool decided = special && special_row(a, b, i, mma, exact);
+    for (float& c : before.c)
+      if (!(c - c == 0)) c = 0;
+    for (unsigned k = 0; k < mma.k; k += steps.k)
+      step(a, b, i * mma.k + k, k * columns, steps.k, steps, half, before);
+    for (unsigned j = 0; j < columns; ++j)
+      rows[i].c[j] = decided && !(exact.c[j] - exact.c[j] == 0) ? exact.c[j] : before.c[j];
+  }
+  for (unsigned i = 0; i < mma.m * columns; ++i) {
+    float c = rows[i / columns].c[i % columns];
+    std::uint32_t bits = std::bit_cast<std::uint32_t>(c);
+    if (half)
+      bits = c != c ? 0x7FFF : rounded<Type::f16>(static_cast<double>(c), 0, Rounding::rn).held;
+    std::memcpy(lanes.at(mma.d[i]), &bits, half ? 2 : 4);
+  }
+}
+
+std::int64_t integer_at(const Bits::Lanes& lanes, Cell cell, Type type) {
+  std::uint32_t bits = bits_at(lanes, cell, 1);
+  return type == Type::s8 ? static_cast<std::int8_t>(bits) : static_cast<std::int64_t>(bits);
+}
+
+void multiply_integers(Bits::Lanes& lanes, const Mma& mma) {
+  std::array<std::uint32_t, m_max * columns> result{};
+  for (unsigned i = 0; i < mma.m * mma.n; ++i) {
+    std::int64_t sum = static_cast<std::int32_t>(bits_at(lanes, mma.c[i], 4));
+    for (unsigned k = 0; k < mma.k; ++k)
+      sum += integer_at(lanes, mma.a[i / mma.n * mma.k + k], mma.a_type) *
+             integer_at(lanes, mma.b[k * mma.n + i % mma.n], mma.b_type);
+    if (mma.saturate) sum = sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum;
+    result[i] = static_cast<std::uint32_t>(sum);
+  }
+  for (unsigned i = 0; i < mma.m * mma.n; ++i) std::memcpy(lanes.at(mma.d[i]), &result[i], 4);
+}
+
+void multiply_doubles(Bits::Lanes& lanes, const Mma& mma) {
+  auto at = [&](Cell cell) {
+    double value;
+    std::memcpy(&value, lanes.at(cell), 8);
+    return value;
+  };
+  std::array<double, m_max * columns> result{};
+  for (unsigned i = 0; i < mma.m * mma.n; ++i) {
+    double sum = at(mma.c[i]);
+    for (unsigned k = 0; k < mma.k; ++k)
+      sum = __builtin_fma(at(mma.a[i / mma.n * mma.k + k]), at(mma.b[k * mma.n + i % mma.n]), sum);
+    result[i] = sum;
+  }
+  for (unsigned i = 0; i < mma.m * mma.n; ++i) std::memcpy(lanes.at(mma.d[i]), &result[i], 8);
+}
+
+}  // namespace
+
+void Bits::multiply(Lanes& lanes, const Mma& mma) {
+  bool whole = true;
+  auto check = [&](const Cell* cells, unsigned count) {
+    for (unsigned i = 0; i < count; ++i) whole = whole && defined(lanes, cells[i]);
+  };
+  check(mma.a, mma.m * mma.k);
+  check(mma.b, mma.k * mma.n);
+  check(mma.c, mma.m * mma.n);
+  if (mma.a_type == Type::f64)
+    multiply_doubles(lanes, mma);
+  else if (is_integer(mma.a_type))
+    multiply_integers(lanes, mma);
+  else
+    multiply_floats(lanes, mma);
+  // One undefined element makes all of the result undefined: a finer rule is never needed, since
+  // kernels fill what they multiply.
+  for (unsigned i = 0; i < mma.m * mma.n; ++i) mark(lanes, mma.d[i], whole);
+}
+
+}  // namespace lathe::ptx

@@ -1,0 +1,430 @@
+#pragma once
+
+// Loads, stores, atomics, asynchronous copies, ldmatrix and stmatrix. Included by machine.h.
+
+#include "ptx/machine.h"
+
+namespace lathe::ptx {
+
+template <class D, class O>
+bool Machine<D, O>::find_buffer(std::uint64_t address, unsigned bytes, Location& out) {
+  auto holds = [&](std::uint64_t i) {
+    const Buffer& buffer = run_.buffers[i];
+    return address >= buffer.address && address - buffer.address < buffer.bytes &&
+           buffer.bytes - (address - buffer.address) >= bytes;
+  };
+  std::uint64_t found = last_buffer_;
+  if (found >= run_.buffers.size() || !holds(found)) {
+    std::uint64_t low = 0, high = run_.buffers.size();
+    while (low < high) {
+      std::uint64_t middle = (low + high) / 2;
+      if (run_.buffers[middle].address <= address)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    if (low == 0 || !holds(low - 1)) return false;
+    found = low - 1;
+  }
+  last_buffer_ = found;
+  out.region = &d_.buffer(found);
+  out.offset = address - run_.buffers[found].address;
+  out.space = Space::global;
+  out.buffer = static_cast<std::uint32_t>(found);
+  return true;
+}
+
+template <class D, class O>
+bool Machine<D, O>::locate(Space space, std::uint64_t address, unsigned bytes, bool write,
+                           const Operation& op, unsigned lane, Location& out) {
+  std::uint64_t given = address;
+  if (space == Space::generic || space == Space::global || space == Space::constant) {
+    if (address >= local_window && address < local_window + window_bytes && space == Space::generic)
+      space = Space::local, address -= local_window;
+    else if (address >= shared_window && address < shared_window + window_bytes &&
+             space == Space::generic)
+      space = Space::shared, address -= shared_window;
+    else if (address >= variable_window && address < local_window)
+      space = Space::constant;
+    else if (space == Space::generic)
+      space = Space::global;
+  }
+  out.space = space;
+  std::uint64_t size = 0;
+  if (space == Space::shared) {
+    out.region = &*shared_;
+    out.offset = address - run_.shared_base;  // An address below the base becomes huge.
+    size = shared_bytes_;
+  } else if (space == Space::param) {
+    out.region = &*parameters_;
+    out.offset = address;
+    size = program_.parameter_bytes;
+  } else if (space == Space::local) {
+    std::uint64_t thread = now_warp_ * lane_count + lane;
+    out.region = local_ ? &*local_ : nullptr;
+    size = program_.local_bytes;
+    out.offset = address;
+    if (address < size && size - address >= bytes) {
+      out.offset += thread * size;
+      size *= run_.shape.threads();
+    } else {
+      size = 0;
+    }
+  } else if (space == Space::constant) {
+    for (std::size_t i = 0; i < variables_.size(); ++i)
+      if (address - variable_addresses_[i] < program_.variables[i].bytes) {
+        out.region = &variables_[i];
+        out.offset = address - variable_addresses_[i];
+        size = program_.variables[i].bytes;
+        if (write) trap(TrapKind::unsupported, "a store to a module variable", op, lane, given);
+      }
+  } else if (find_buffer(address, bytes, out)) {
+    size = run_.buffers[out.buffer].bytes;
+    if (write && !run_.buffers[out.buffer].writable)
+      trap(TrapKind::read_only, "a store into `" + run_.buffers[out.buffer].name + "`, an input",
+           op, lane, given);
+  }
+  if (out.offset >= size || size - out.offset < bytes || out.region == nullptr) {
+    static constexpr std::array names{"generic"sv, "global"sv,   "shared"sv, "local"sv,
+                                      "param"sv,   "constant"sv, "tensor"sv, "cluster"sv};
+    trap(TrapKind::out_of_bounds,
+         "an access of " + std::to_string(bytes) + " bytes at " +
+             std::string(names[static_cast<std::size_t>(space)]) + " address " +
+             std::to_string(given) + " is in no allocation",
+         op, lane, given);
+    return false;
+  }
+  return !trap_;
+}
+
+template <class D, class O>
+bool Machine<D, O>::addresses_of(Warp& warp, const Operation& op, const Address& address,
+                                 Mask active, Addresses& out) {
+  auto offset = static_cast<std::uint64_t>(address.offset);
+  for (unsigned lane = 0; lane < lane_count; ++lane) {
+    if ((active >> lane & 1) == 0) continue;
+    out[lane] = offset;
+    if (!address.base.present()) continue;
+    std::optional<std::uint64_t> base = control(warp.lanes, address.base, lane, op, "an address");
+    if (!base) return false;
+    out[lane] += *base;
+    if (address.base.width == 4) out[lane] &= 0xFFFFFFFFu;
+  }
+  return true;
+}
+
+template <class D, class O>
+bool Machine<D, O>::locate_all(Warp& warp, const Operation& op, Mask active, unsigned bytes,
+                               Addresses& where, Locations& out) {
+  if (!addresses_of(warp, op, op.address, active, where)) return false;
+  for (unsigned lane = 0; lane < lane_count; ++lane) {
+    if ((active >> lane & 1) == 0) continue;
+    if ((where[lane] & (bytes - 1)) != 0) {
+      trap(TrapKind::misaligned,
+           "an access of " + std::to_string(bytes) + " bytes at address " +
+               std::to_string(where[lane]) + " is not aligned",
+           op, lane, where[lane]);
+      return false;
+    }
+    if (!locate(op.space, where[lane], bytes, op.access != AccessKind::read, op, lane, out[lane]))
+      return false;
+  }
+  return true;
+}
+
+/// One Access a space for the observer.
+template <class D, class O>
+void Machine<D, O>::tell(const Operation& op, Mask active, unsigned bytes, const Locations& at,
+                         const Addresses& where, AccessKind kind, Mask unchanged,
+                         bool asynchronous) {
+  if constexpr (O::active) {
+    std::array<std::uint32_t, lane_count> buffers{};
+    Addresses addresses{};
+    Mask left = active;
+    for (unsigned lane = 0; lane < lane_count; ++lane) {
+      if ((active >> lane & 1) == 0) continue;
+      buffers[lane] = at[lane].buffer;
+      addresses[lane] = at[lane].space == Space::global || at[lane].space == Space::constant
+                            ? where[lane]
+                            : at[lane].offset;
+    }
+    while (left != 0) {
+      Access access;
+      access.space = at[first_lane(left)].space;
+      access.kind = kind;
+      access.asynchronous = asynchronous;
+      access.read_only = op.read_only;
+      access.relaxed = op.strong;
+      access.instruction = number(op);
+      access.warp = now_warp_;
+      for (unsigned lane = 0; lane < lane_count; ++lane)
+        if ((left >> lane & 1) != 0 && at[lane].space == access.space)
+          access.mask |= Mask{1} << lane;
+      left &= ~access.mask;
+      access.bytes = bytes;
+      access.addresses = &addresses;
+      access.buffers = &buffers;
+      access.unchanged = unchanged & access.mask;
+      o_.on_access(access);
+    }
+  }
+}
+
+template <class D, class O>
+void Machine<D, O>::load(Warp& warp, const Operation& op, Mask active) {
+  Addresses where;
+  Locations at;
+  unsigned each = op.element_bytes, count = op.element_count;
+  if (!locate_all(warp, op, active, each * count, where, at)) return;
+  const Slot* slots = program_.slots.data() + op.slot_begin;
+  bool sign = is_signed(op.form.type);
+  for (unsigned lane = 0; lane < lane_count; ++lane) {
+    if ((active >> lane & 1) == 0) continue;
+    for (unsigned i = 0; i < count; ++i) {
+      Cell cell = slots[i].cell(lane);
+      d_.read(*at[lane].region, at[lane].offset + i * each, warp.lanes, cell, each);
+      if (cell.width > each) d_.extend(warp.lanes, cell, each, sign);
+    }
+  }
+  tell(op, active, each * count, at, where, AccessKind::read, 0, false);
+}
+
+template <class D, class O>
+void Machine<D, O>::store(Warp& warp, const Operation& op, Mask active) {
+  Addresses where;
+  Locations at;
+  unsigned each = op.element_bytes, count = op.element_count;
+  if (!locate_all(warp, op, active, each * count, where, at)) return;
+  const Slot* slots = program_.slots.data() + op.slot_begin;
+  Mask unchanged = 0;
+  for (unsigned lane = 0; lane < lane_count; ++lane) {
+    if ((active >> lane & 1) == 0) continue;
+    bool same = true;
+    for (unsigned i = 0; i < count; ++i) {
+      Cell cell = slots[i].cell(lane);
+      std::uint64_t offset = at[lane].offset + i * each;
+      if constexpr (O::compares_writes)
+        same = same && d_.same(*at[lane].region, offset, warp.lanes, cell, each);
+      d_.write(*at[lane].region, offset, warp.lanes, cell, each);
+    }
+    if (same) unchanged |= Mask{1} << lane;
+  }
+  tell(op, active, each * count, at, where, AccessKind::write, unchanged, false);
+}
+
+/// The new value of one lane's location, from places: 1 the old, 2 the result, 3 and 4 the sources.
+template <class D, class O>
+template <Type T>
+void Machine<D, O>::combine(Lanes& lanes, const Operation& op, unsigned lane) {
+  auto get = [&](std::size_t i) { return detail::load_value<D, T>(d_, lanes, op.places[i], lane); };
+  auto old = get(1), b = get(3), result = b;
+  if constexpr (is_integer(T)) {
+    // clang-format off
+    switch (op.mode) {
+      case Mode::add: result = old + b; break;
+      case Mode::min: result = smaller(old, b); break;
+      case Mode::max: result = larger(old, b); break;
+      case Mode::bit_and: result = old & b; break;
+      case Mode::bit_or: result = old | b; break;
+      case Mode::bit_xor: result = old ^ b; break;
+      case Mode::increment:
+        result = select(old < b, old + literal(old, 1), literal(old, 0));
+        break;
+      case Mode::decrement:
+        result = select(old == literal(old, 0) || b < old, b, old - literal(old, 1));
+        break;
+      case Mode::compare_exchange: result = select(old == b, get(4), old); break;
+      default: break;
+    }
+    // clang-format on
+  } else {
+    Form form;
+    form.type = T;
+    if (op.mode == Mode::add) result = add(form, old, b);
+    if (op.mode == Mode::min) result = minimum(form, old, b);
+    if (op.mode == Mode::max) result = maximum(form, old, b);
+  }
+  detail::store_value<D, T>(d_, lanes, op.places[2], lane, result);
+}
+
+template <class D, class O>
+void Machine<D, O>::combine(Lanes& lanes, const Operation& op, unsigned lane) {
+  // clang-format off
+  switch (op.form.type) {
+    case Type::b16: return combine<Type::b16>(lanes, op, lane);
+    case Type::b32: case Type::u32: return combine<Type::u32>(lanes, op, lane);
+    case Type::b64: case Type::u64: return combine<Type::u64>(lanes, op, lane);
+    case Type::s32: return combine<Type::s32>(lanes, op, lane);
+    case Type::s64: return combine<Type::s64>(lanes, op, lane);
+    case Type::f32: return combine<Type::f32>(lanes, op, lane);
+    case Type::f64: return combine<Type::f64>(lanes, op, lane);
+    case Type::f16: return combine<Type::f16>(lanes, op, lane);
+    case Type::bf16: return combine<Type::bf16>(lanes, op, lane);
+    case Type::f16x2: return combine<Type::f16x2>(lanes, op, lane);
+    case Type::bf16x2: return combine<Type::bf16x2>(lanes, op, lane);
+    default: return trap(TrapKind::unsupported, "an atomic of this type", op, lane);
+  }
+  // clang-format on
+}
+
+template <class D, class O>
+void Machine<D, O>::atomic(Warp& warp, const Operation& op, Mask active) {
+  Addresses where;
+  Locations at;
+  unsigned bytes = op.element_bytes;
+  if (!locate_all(warp, op, active, bytes, where, at)) return;
+  auto cell = [&](std::size_t place, unsigned lane) {
+    return Slot{op.places[place], static_cast<std::uint8_t>(cell_bytes(op.form.type))}.cell(lane);
+  };
+  for (unsigned lane = 0; lane < lane_count && !trap_; ++lane) {
+    if ((active >> lane & 1) == 0) continue;
+    if constexpr (requires { d_.reduce(*at[lane].region, where[lane], warp.lanes, op, lane); }) {
+      d_.reduce(*at[lane].region, at[lane].offset, warp.lanes, op, lane);
+    } else {
+      d_.read(*at[lane].region, at[lane].offset, warp.lanes, cell(1, lane), bytes);
+      combine(warp.lanes, op, lane);
+      d_.settle(warp.lanes, Definedness::all, op.places[2], op.places[1], op.places[3],
+                op.places[4], Mask{1} << lane);
+      d_.write(*at[lane].region, at[lane].offset, warp.lanes, cell(2, lane), bytes);
+      d_.copy(warp.lanes, cell(0, lane), warp.lanes, cell(1, lane), bytes);
+    }
+  }
+  tell(op, active, bytes, at, where, AccessKind::atomic, 0, false);
+}
+
+template <class D, class O>
+void Machine<D, O>::land(Warp&, const Copy& copy) {
+  if (copy.taken != 0)
+    d_.transfer(*shared_, copy.to, d_.buffer(copy.buffer), copy.from, copy.taken);
+  if (copy.taken < copy.bytes) d_.zero(*shared_, copy.to + copy.taken, copy.bytes - copy.taken);
+}
+
+template <class D, class O>
+void Machine<D, O>::copy_async(Warp& warp, const Operation& op, Mask active) {
+  Addresses to{}, from{};
+  Locations at, source{};
+  unsigned bytes = op.element_bytes;
+  Operation writes = op;
+  writes.access = AccessKind::write;
+  if (!locate_all(warp, writes, active, bytes, to, at)) return;
+  if (!addresses_of(warp, op, op.source, active, from)) return;
+  Mask reads = 0;
+  for (unsigned lane = 0; lane < lane_count; ++lane) {
+    if ((active >> lane & 1) == 0) continue;
+    std::uint64_t taken = bytes;
+    if (op.fixed[0].present()) {
+      auto size = control(warp.lanes, op.fixed[0], lane, op, "the size of a copy");
+      if (!size) return;
+      taken = *size;
+      if (taken > bytes)
+        return trap(TrapKind::bad_operand, "a copy reads more than it writes", op, lane);
+    }
+    if (op.fixed[1].present()) {
+      auto ignore = control(warp.lanes, op.fixed[1], lane, op, "the predicate of a copy");
+      if (!ignore) return;
+      if ((*ignore & 1) != 0) taken = 0;
+    }
+    if (taken != 0) {
+      reads |= Mask{1} << lane;
+      if ((from[lane] & (bytes - 1)) != 0)
+        return trap(TrapKind::misaligned, "the source of a copy is not aligned", op, lane,
+                    from[lane]);
+      if (!locate(Space::global, from[lane], static_cast<unsigned>(taken), false, op, lane,
+                  source[lane]))
+        return;
+      if (source[lane].space != Space::global)
+        return trap(TrapKind::unsupported, "a copy from a module variable", op, lane);
+    }
+    Copy copy{at[lane].offset,
+              source[lane].offset,
+              warp.groups[lane],
+              source[lane].buffer,
+              static_cast<std::uint8_t>(lane),
+              static_cast<std::uint8_t>(bytes),
+              static_cast<std::uint8_t>(taken)};
+    if (run_.schedule == AsyncSchedule::at_issue) {
+      land(warp, copy);
+    } else {
+      d_.poison(*shared_, copy.to, copy.bytes);
+      warp.copies.push_back(copy);
+    }
+  }
+  if (reads != 0) tell(op, reads, bytes, source, from, AccessKind::read, 0, true);
+  tell(op, active, bytes, at, to, AccessKind::write, 0, true);
+}
+
+template <class D, class O>
+void Machine<D, O>::wait_async(Warp& warp, const Operation& op, Mask active) {
+  bool all = op.mode == Mode::wait_all;
+  std::uint32_t pending = all ? 0 : op.form.constant;
+  if (all)
+    for (unsigned lane = 0; lane < lane_count; ++lane) warp.groups[lane] += active >> lane & 1;
+  auto lands = [&](const Copy& copy) {
+    return (active >> copy.lane & 1) != 0 && copy.group + pending < warp.groups[copy.lane];
+  };
+  std::vector<Copy> left;
+  for (const Copy& copy : warp.copies) {
+    if (lands(copy))
+      land(warp, copy);
+    else
+      left.push_back(copy);
+  }
+  warp.copies = std::move(left);
+  if (all) o_.on_async_commit(now_warp_, number(op), active);
+  o_.on_async_wait(now_warp_, number(op), active, pending);
+}
+
+/// Lane 8 j + r gives the address of row r of matrix j; lane l gets elements (l / 4, 2 (l % 4) and
+/// the next) of each, or with .trans those of the transposed matrix.
+template <class D, class O>
+void Machine<D, O>::load_matrix(Warp& warp, const Operation& op, Mask active) {
+  if (!whole(warp, op, active, "ldmatrix")) return;
+  Addresses where;
+  Locations at;
+  unsigned matrices = op.element_count;
+  Mask rows = matrices == 4 ? every_lane : (Mask{1} << (8 * matrices)) - 1;
+  if (!locate_all(warp, op, rows, 16, where, at)) return;
+  const Slot* slots = program_.slots.data() + op.slot_begin;
+  const Slot* landing = slots + matrices;
+  for (unsigned j = 0; j < matrices; ++j)
+    for (unsigned lane = 0; lane < lane_count; ++lane) {
+      unsigned g = lane / 4, t = lane % 4;
+      if (!op.flag) {
+        const Location& row = at[8 * j + g];
+        d_.read(*row.region, row.offset + 4 * t, warp.lanes, landing[j].cell(lane), 4);
+        continue;
+      }
+      for (unsigned half = 0; half < 2; ++half) {
+        const Location& row = at[8 * j + 2 * t + half];
+        d_.read(*row.region, row.offset + 2 * g, warp.lanes, landing[j].cell(lane, 2 * half), 2);
+      }
+    }
+  for (unsigned j = 0; j < matrices; ++j)
+    for (unsigned lane = 0; lane < lane_count; ++lane)
+      d_.copy(warp.lanes, slots[j].cell(lane), warp.lanes, landing[j].cell(lane), 4);
+  tell(op, rows, 16, at, where, AccessKind::read, 0, false);
+}
+
+template <class D, class O>
+void Machine<D, O>::store_matrix(Warp& warp, const Operation& op, Mask active) {
+  if (!whole(warp, op, active, "stmatrix")) return;
+  Addresses where;
+  Locations at;
+  unsigned matrices = op.element_count;
+  Mask rows = matrices == 4 ? every_lane : (Mask{1} << (8 * matrices)) - 1;
+  if (!locate_all(warp, op, rows, 16, where, at)) return;
+  const Slot* slots = program_.slots.data() + op.slot_begin;
+  for (unsigned j = 0; j < matrices; ++j)
+    for (unsigned lane = 0; lane < lane_count; ++lane) {
+      unsigned g = lane / 4, t = lane % 4;
+      for (unsigned half = 0; half < 2; ++half) {
+        const Location& row = at[8 * j + (op.flag ? 2 * t + half : g)];
+        unsigned column = op.flag ? g : 2 * t + half;
+        d_.write(*row.region, row.offset + 2 * column, warp.lanes, slots[j].cell(lane, 2 * half),
+                 2);
+      }
+    }
+  tell(op, rows, 16, at, where, AccessKind::write, 0, false);
+}
+
+}  // namespace lathe::ptx

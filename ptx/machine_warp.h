@@ -1,0 +1,274 @@
+#pragma once
+
+// Moves between registers and whole-warp instructions: shuffles, votes, reductions, matrices.
+// Included by machine.h.
+
+#include "ptx/machine.h"
+
+namespace lathe::ptx {
+
+/// Every live lane of the warp must be here.
+template <class D, class O>
+bool Machine<D, O>::whole(Warp& warp, const Operation& op, Mask active, const char* what) {
+  if (active == warp.live && active == every_lane) return true;
+  trap(TrapKind::divergent_barrier, std::string(what) + " is executed by a part of the warp only",
+       op, first_lane(active));
+  return false;
+}
+
+/// The mask operand of a .sync instruction: uniform, with every executing lane in it, and all of
+/// its lanes here.
+template <class D, class O>
+bool Machine<D, O>::members(Warp& warp, const Operation& op, Mask active, Mask& mask) {
+  mask = active;
+  if (!op.flag) return true;
+  for (unsigned lane = 0; lane < lane_count; ++lane) {
+    if ((active >> lane & 1) == 0) continue;
+    auto bits = control(warp.lanes, op.fixed[3], lane, op, "a membermask");
+    if (!bits) return false;
+    mask = static_cast<Mask>(*bits);
+    if ((mask >> lane & 1) == 0) {
+      trap(TrapKind::bad_operand, "the membermask lacks the executing lane", op, lane);
+      return false;
+    }
+    if ((mask & warp.live & ~active) != 0) {
+      trap(TrapKind::divergent_barrier, "a lane of the membermask does not execute this", op, lane);
+      return false;
+    }
+  }
+  mask &= active;
+  return true;
+}
+
+template <class D, class O>
+void Machine<D, O>::put_all(Warp& warp, Slot slot, std::uint64_t bits, Mask mask) {
+  for (unsigned lane = 0; lane < lane_count; ++lane)
+    if ((mask >> lane & 1) != 0) d_.put(warp.lanes, slot.cell(lane), slot.width, bits);
+}
+
+template <class D, class O>
+void Machine<D, O>::move(Warp& warp, const Operation& op, Mask active) {
+  const Slot &to = op.fixed[0], &from = op.fixed[1];
+  if (op.effect == Effect::move) {
+    if constexpr (requires { d_.copy_all(warp.lanes, Spot{}, Spot{}, 4u, active); }) {
+      d_.copy_all(warp.lanes, to.place, from.place, to.width, active);
+    } else {
+      for (unsigned lane = 0; lane < lane_count; ++lane)
+        if ((active >> lane & 1) != 0)
+          d_.copy(warp.lanes, to.cell(lane), warp.lanes, from.cell(lane), to.width);
+    }
+    return;
+  }
+  for (unsigned lane = 0; lane < lane_count; ++lane)
+    if ((active >> lane & 1) != 0)
+      d_.copy(warp.lanes, to.cell(lane, op.slot_begin), warp.lanes, from.cell(lane, op.slot_count),
+              op.element_bytes);
+}
+
+/// The selectors of prmt's modes (the manual's table), as those of the default mode.
+constexpr std::uint64_t prmt_selector(Mode mode, std::uint64_t c) {
+  constexpr std::array<std::array<std::uint16_t, 4>, 6> table{{
+      {0x3210, 0x4321, 0x5432, 0x6543},  // f4e
+      {0x5670, 0x6701, 0x7012, 0x0123},  // b4e
+      {0x0000, 0x1111, 0x2222, 0x3333},  // rc8
+      {0x3210, 0x3211, 0x3222, 0x3333},  // ecl
+      {0x0000, 0x1110, 0x2210, 0x3210},  // ecr
+      {0x1010, 0x3232, 0x1010, 0x3232},  // rc16
+  }};
+  if (mode < Mode::forward4) return c;
+  return table[static_cast<std::size_t>(mode) - static_cast<std::size_t>(Mode::forward4)][c & 3];
+}
+
+/// Whole bytes are moved; a replicated sign goes through the row that computes it.
+template <class D, class O>
+void Machine<D, O>::permute(Warp& warp, const Operation& op, Mask active) {
+  Slot stage{op.places[0], 4}, a{op.places[1], 4}, b{op.places[2], 4}, c{op.places[3], 4};
+  for (unsigned lane = 0; lane < lane_count; ++lane) {
+    if ((active >> lane & 1) == 0) continue;
+    auto bits = control(warp.lanes, c, lane, op, "the selector of prmt");
+    if (!bits) return;
+    std::uint64_t selector = prmt_selector(op.mode, *bits);
+    if ((selector & 0x8888) != 0) {
+      auto x = control(warp.lanes, a, lane, op, "a sign that prmt replicates");
+      auto y = control(warp.lanes, b, lane, op, "a sign that prmt replicates");
+      if (!x || !y) return;
+      d_.put(warp.lanes, stage.cell(lane), 4, functions::permuted(*x, *y, selector));
+      continue;
+    }
+    for (unsigned i = 0; i < 4; ++i) {
+      unsigned byte = selector >> (4 * i) & 7;
+      Slot from = byte < 4 ? a : b;
+      d_.copy(warp.lanes, stage.cell(lane, i), warp.lanes, from.cell(lane, byte & 3), 1);
+    }
+  }
+  for (unsigned lane = 0; lane < lane_count; ++lane)
+    if ((active >> lane & 1) != 0)
+      d_.copy(warp.lanes, op.fixed[0].cell(lane), warp.lanes, stage.cell(lane), 4);
+}
+
+template <class D, class O>
+void Machine<D, O>::shuffle(Warp& warp, const Operation& op, Mask active) {
+  Mask mask;
+  if (!members(warp, op, active, mask)) return;
+  Slot stage{op.places[0], 4}, a{op.places[1], 4}, b{op.places[2], 4}, c{op.places[3], 4};
+  Mask valid = 0;
+  for (unsigned lane = 0; lane < lane_count; ++lane) {
+    if ((active >> lane & 1) == 0) continue;
+    auto by = control(warp.lanes, b, lane, op, "the lane of a shuffle");
+    auto limits = control(warp.lanes, c, lane, op, "the clamp of a shuffle");
+    if (!by || !limits) return;
+    int segment = static_cast<int>(*limits >> 8 & 31), clamp = static_cast<int>(*limits & 31);
+    int self = static_cast<int>(lane), amount = static_cast<int>(*by & 31);
+    int most = (self & segment) | (clamp & ~segment), least = self & segment, from = self;
+    bool in = false;
+    if (op.mode == Mode::up) from = self - amount, in = from >= most;
+    if (op.mode == Mode::down) from = self + amount, in = from <= most;
+    if (op.mode == Mode::butterfly) from = self ^ amount, in = from <= most;
+    if (op.mode == Mode::index) from = least | (amount & ~segment), in = from <= most;
+    if (!in) from = self;
+    if (in) valid |= Mask{1} << lane;
+    if ((active >> from & 1) == 0) {
+      // The value of a lane that is not here is undefined; reading it in the mask is a fault.
+      return trap(TrapKind::bad_operand,
+                  "a shuffle reads lane " + std::to_string(from) + ", which does not take part", op,
+                  lane);
+    }
+    d_.copy(warp.lanes, stage.cell(lane), warp.lanes, a.cell(static_cast<unsigned>(from)), 4);
+  }
+  for (unsigned lane = 0; lane < lane_count; ++lane) {
+    if ((active >> lane & 1) == 0) continue;
+    d_.copy(warp.lanes, op.fixed[0].cell(lane), warp.lanes, stage.cell(lane), 4);
+    if (op.fixed[1].present()) d_.put(warp.lanes, op.fixed[1].cell(lane), 4, valid >> lane & 1);
+  }
+}
+
+template <class D, class O>
+void Machine<D, O>::vote(Warp& warp, const Operation& op, Mask active) {
+  if (op.effect == Effect::active_mask) return put_all(warp, op.fixed[0], active, active);
+  if (op.effect == Effect::elect) {
+    auto bits = control(warp.lanes, Slot{op.places[1], 4}, first_lane(active), op, "a membermask");
+    if (!bits) return;
+    unsigned leader = first_lane(active & static_cast<Mask>(*bits));
+    put_all(warp, op.fixed[0], leader, active);
+    for (unsigned lane = 0; lane < lane_count; ++lane)
+      if ((active >> lane & 1) != 0)
+        d_.put(warp.lanes, op.fixed[1].cell(lane), 4, lane == leader ? 1 : 0);
+    return;
+  }
+  Mask mask;
+  if (!members(warp, op, active, mask)) return;
+  std::optional<Mask> truths = d_.truths(warp.lanes, op.places[1], mask);
+  if (!truths)
+    return trap(TrapKind::undefined_value, "a vote over an undefined predicate", op,
+                first_lane(active));
+  std::uint64_t result = *truths;
+  if (op.mode == Mode::all) result = *truths == mask;
+  if (op.mode == Mode::any) result = *truths != 0;
+  if (op.mode == Mode::uniform) result = *truths == mask || *truths == 0;
+  put_all(warp, op.fixed[0], result, active);
+}
+
+template <class D, class O>
+void Machine<D, O>::match(Warp& warp, const Operation& op, Mask active) {
+  Mask mask;
+  if (!members(warp, op, active, mask)) return;
+  std::array<std::uint64_t, lane_count> values{};
+  Slot value{op.places[1], static_cast<std::uint8_t>(cell_bytes(op.form.type))};
+  for (unsigned lane = 0; lane < lane_count; ++lane) {
+    if ((active >> lane & 1) == 0) continue;
+    auto bits = control(warp.lanes, value, lane, op, "the value of a match");
+    if (!bits) return;
+    values[lane] = *bits;
+  }
+  bool all = true;
+  for (unsigned lane = 0; lane < lane_count; ++lane) {
+    if ((active >> lane & 1) == 0) continue;
+    Mask equal = 0;
+    for (unsigned other = 0; other < lane_count; ++other)
+      if ((mask >> other & 1) != 0 && values[other] == values[lane]) equal |= Mask{1} << other;
+    all = all && equal == mask;
+    if (op.mode == Mode::any) d_.put(warp.lanes, op.fixed[0].cell(lane), 4, equal);
+  }
+  if (op.mode == Mode::any) return;
+  put_all(warp, op.fixed[0], all ? mask : 0, active);
+  if (op.fixed[1].present()) put_all(warp, op.fixed[1], all ? 1 : 0, active);
+}
+
+template <class D, class O>
+template <Type T>
+void Machine<D, O>::reduce_as(Warp& warp, const Operation& op, Mask active) {
+  Form form = op.form;
+  auto value = [&](unsigned lane) {
+    return detail::load_value<D, T>(d_, warp.lanes, op.places[1], lane);
+  };
+  auto result = value(first_lane(active));
+  if constexpr (T == Type::f32)
+    if (form.has(Flag::abs)) result = absolute(form, result);
+  for (unsigned lane = first_lane(active) + 1; lane < lane_count; ++lane) {
+    if ((active >> lane & 1) == 0) continue;
+    auto next = value(lane);
+    if constexpr (T == Type::f32) {
+      result = op.mode == Mode::min ? minimum(form, result, next) : maximum(form, result, next);
+    } else {
+      // clang-format off
+      switch (op.mode) {
+        case Mode::add: result = result + next; break;
+        case Mode::min: result = smaller(result, next); break;
+        case Mode::max: result = larger(result, next); break;
+        case Mode::bit_and: result = result & next; break;
+        case Mode::bit_or: result = result | next; break;
+        default: result = result ^ next; break;
+      }
+      // clang-format on
+    }
+  }
+  Mask all = active;
+  for (unsigned lane = 0; lane < lane_count; ++lane)
+    if ((active >> lane & 1) != 0)
+      detail::store_value<D, T>(d_, warp.lanes, op.places[0], lane, result);
+  d_.settle(warp.lanes, Definedness::all, op.places[0], op.places[1], op.places[1], op.places[1],
+            all);
+  for (unsigned lane = 0; lane < lane_count; ++lane)
+    if ((active >> lane & 1) != 0)
+      d_.copy(warp.lanes, op.fixed[0].cell(lane), warp.lanes, Slot{op.places[0], 4}.cell(lane), 4);
+}
+
+template <class D, class O>
+void Machine<D, O>::reduce(Warp& warp, const Operation& op, Mask active) {
+  Mask mask;
+  if (!members(warp, op, active, mask)) return;
+  if (op.form.type == Type::f32) return reduce_as<Type::f32>(warp, op, active);
+  if (op.form.type == Type::s32) return reduce_as<Type::s32>(warp, op, active);
+  reduce_as<Type::u32>(warp, op, active);
+}
+
+template <class D, class O>
+void Machine<D, O>::transpose_matrix(Warp& warp, const Operation& op, Mask active) {
+  if (!whole(warp, op, active, "movmatrix")) return;
+  Slot d = op.fixed[0], a = op.fixed[1], stage = op.fixed[2];
+  for (unsigned lane = 0; lane < lane_count; ++lane)
+    for (unsigned half = 0; half < 2; ++half) {
+      unsigned row = 2 * (lane % 4) + half, column = lane / 4;  // Of the source.
+      d_.copy(warp.lanes, stage.cell(lane, 2 * half), warp.lanes,
+              a.cell(4 * row + column / 2, 2 * (column % 2)), 2);
+    }
+  for (unsigned lane = 0; lane < lane_count; ++lane)
+    d_.copy(warp.lanes, d.cell(lane), warp.lanes, stage.cell(lane), 4);
+}
+
+template <class D, class O>
+void Machine<D, O>::multiply(Warp& warp, const Operation& op, Mask active) {
+  if (!whole(warp, op, active, "mma")) return;
+  const Matrix& matrix = program_.matrices[op.matrix];
+  Mma mma;
+  mma.m = matrix.m, mma.n = matrix.n, mma.k = matrix.k;
+  mma.a_type = matrix.a_type, mma.b_type = matrix.b_type;
+  mma.c_type = matrix.c_type, mma.d_type = matrix.d_type;
+  mma.saturate = op.flag;
+  mma.architecture = program_.target.number;
+  mma.a = matrix.a.data(), mma.b = matrix.b.data();
+  mma.c = matrix.c.data(), mma.d = matrix.d.data();
+  d_.multiply(warp.lanes, mma);
+}
+
+}  // namespace lathe::ptx

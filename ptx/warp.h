@@ -1,0 +1,242 @@
+#pragma once
+
+// Meanings carried out over the lanes of a warp, in any domain: one function a row and type, and
+// tables of them. Instantiate `rules` in one file a domain (ptx/engine): it is most of the
+// compiling.
+
+#include <array>
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+#include "ptx/program.h"
+
+namespace lathe::ptx {
+
+template <class D>
+using Rule = void (*)(D&, typename D::Lanes&, const Operation&, Mask);
+
+namespace detail {
+
+template <class D, Type T>
+struct Seen {
+  using type = typename D::template Value<T>;
+};
+template <class D, Type T>
+requires(is_pair(T)) struct Seen<D, T> {
+  using type = Pair<typename D::template Value<half_of(T)>>;
+};
+template <class D, Type T>
+using SeenAs = typename Seen<D, T>::type;
+
+template <class D, Type T>
+inline SeenAs<D, T> load_value(const D& d, const typename D::Lanes& lanes, Spot place,
+                               unsigned lane) {
+  Cell cell{place, cell_bytes(T), 0, static_cast<std::uint8_t>(lane)};
+  if constexpr (is_pair(T)) {
+    Cell high = cell;
+    high.byte = cell_bytes(T) / 2;
+    return {d.template load<half_of(T)>(lanes, cell), d.template load<half_of(T)>(lanes, high)};
+  } else {
+    return d.template load<T>(lanes, cell);
+  }
+}
+
+template <class D, Type T>
+inline void store_value(D& d, typename D::Lanes& lanes, Spot place, unsigned lane,
+                        const SeenAs<D, T>& value) {
+  Cell cell{place, cell_bytes(T), 0, static_cast<std::uint8_t>(lane)};
+  if constexpr (is_pair(T)) {
+    Cell high = cell;
+    high.byte = cell_bytes(T) / 2;
+    d.template store<half_of(T)>(lanes, cell, value.low);
+    d.template store<half_of(T)>(lanes, high, value.high);
+  } else {
+    d.template store<T>(lanes, cell, value);
+  }
+}
+
+template <class D>
+constexpr bool vectorises = requires {
+  requires D::vectorises;
+};
+
+/// Runs `lane` (lane number to value) for the active lanes and stores what it gives. Where the
+/// domain vectorises all lanes are computed first: destinations may be sources.
+template <class D, Type Td, class PerLane>
+inline void over_lanes(D& d, typename D::Lanes& lanes, Spot to, Mask active, PerLane per_lane) {
+  using V = SeenAs<D, Td>;
+  if constexpr (vectorises<D>) {
+    std::array<V, lane_count> result;
+    for (unsigned i = 0; i < lane_count; ++i) result[i] = per_lane(i);
+    if (active == every_lane) {
+      for (unsigned i = 0; i < lane_count; ++i) store_value<D, Td>(d, lanes, to, i, result[i]);
+    } else {
+      for (unsigned i = 0; i < lane_count; ++i) {
+        V old = load_value<D, Td>(d, lanes, to, i);
+        store_value<D, Td>(d, lanes, to, i, (active >> i & 1) != 0 ? result[i] : old);
+      }
+    }
+  } else {
+    for (unsigned i = 0; i < lane_count; ++i)
+      if ((active >> i & 1) != 0) store_value<D, Td>(d, lanes, to, i, per_lane(i));
+  }
+}
+
+/// A comparison's bool as the predicate that holds it.
+template <class D, class V>
+inline decltype(auto) as_value([[maybe_unused]] const V& result) {
+  if constexpr (std::is_same_v<V, bool>) {
+    using Truth = typename D::template Value<Type::pred>;
+    return Truth{static_cast<std::uint32_t>(result)};
+  } else {
+    return V(result);
+  }
+}
+
+template <class R>
+constexpr Type source_type(std::size_t i, Type t) {
+  return R::signature.sources[i < R::signature.source_count ? i : 0].in(t);
+}
+
+/// A row for one type.
+template <class D, class R, Type T>
+void carry_out(D& d, typename D::Lanes& lanes, const Operation& op, Mask active) {
+  constexpr Type td = R::signature.destination.in(T);
+  constexpr Type ta = source_type<R>(0, T), tb = source_type<R>(1, T), tc = source_type<R>(2, T),
+                 te = source_type<R>(3, T);
+  auto run = [&](Form f) {
+    over_lanes<D, td>(d, lanes, op.places[0], active, [&](unsigned i) {
+      return as_value<D>(R::template meaning<T>(f, load_value<D, ta>(d, lanes, op.places[1], i),
+                                                load_value<D, tb>(d, lanes, op.places[2], i),
+                                                load_value<D, tc>(d, lanes, op.places[3], i),
+                                                load_value<D, te>(d, lanes, op.places[4], i)));
+    });
+  };
+  constexpr std::uint32_t rare =
+      1u << static_cast<unsigned>(Flag::sat) | 1u << static_cast<unsigned>(Flag::relu) |
+      1u << static_cast<unsigned>(Flag::nan) | 1u << static_cast<unsigned>(Flag::abs) |
+      1u << static_cast<unsigned>(Flag::xorsign_abs);
+  // The usual form gets a loop of its own, in which the compiler knows that the rest is absent.
+  if (vectorises<D> && is_float(T) && op.form.rounding == Rounding::rn &&
+      (op.form.flags & rare) == 0) {
+    Form usual = op.form;
+    usual.rounding = Rounding::rn;
+    usual.flags &= ~rare;
+    run(usual);
+  } else {
+    run(op.form);
+  }
+  d.settle(lanes, op.definedness, op.places[0], op.places[1], op.places[2], op.places[3], active);
+}
+
+template <class D>
+using RulesOfRow = std::array<Rule<D>, type_count>;
+
+template <class D, class R>
+constexpr RulesOfRow<D> rules_of_row() {
+  RulesOfRow<D> rules{};
+  if constexpr (R::effect == Effect::none) {
+    [&]<int... t>(std::integer_sequence<int, t...>) {
+      (
+          [&] {
+            if constexpr (contains(R::types, static_cast<Type>(t)))
+              rules[static_cast<std::size_t>(t)] = &carry_out<D, R, static_cast<Type>(t)>;
+          }(),
+          ...);
+    }
+    (std::make_integer_sequence<int, static_cast<int>(type_count)>{});
+  }
+  return rules;
+}
+
+template <class D>
+std::vector<RulesOfRow<D>> list_rules() {
+  std::vector<RulesOfRow<D>> rules;
+  for_each_chapter([&]<class Chapter>() {
+    [&]<int... i>(std::integer_sequence<int, i...>) {
+      (rules.push_back(rules_of_row<D, typename Chapter::template At<i>>()), ...);
+    }
+    (std::make_integer_sequence<int, Chapter::row_count>{});
+  });
+  return rules;
+}
+
+/// cvt for one pair of types; two sources make a pair, the first in the upper half.
+template <class D, Type To, Type From>
+void carry_out_convert(D& d, typename D::Lanes& lanes, const Operation& op, Mask active) {
+  over_lanes<D, To>(d, lanes, op.places[0], active, [&](unsigned i) {
+    if constexpr (is_pair(To) && is_pair(From)) {
+      auto a = load_value<D, From>(d, lanes, op.places[1], i);
+      return SeenAs<D, To>{convert<half_of(To)>(op.form, a.low),
+                           convert<half_of(To)>(op.form, a.high)};
+    } else if constexpr (is_pair(To)) {
+      return SeenAs<D, To>{
+          convert<half_of(To)>(op.form, load_value<D, From>(d, lanes, op.places[2], i)),
+          convert<half_of(To)>(op.form, load_value<D, From>(d, lanes, op.places[1], i))};
+    } else {
+      return convert<To>(op.form, load_value<D, From>(d, lanes, op.places[1], i));
+    }
+  });
+  d.settle(lanes, Definedness::all, op.places[0], op.places[1], op.places[2], op.places[1], active);
+}
+
+constexpr bool convertible(Type to, Type from) {
+  constexpr Types integers_and_floats =
+      any_of(Type::u8, Type::u16, Type::u32, Type::u64, Type::s8, Type::s16, Type::s32, Type::s64,
+             Type::f16, Type::bf16, Type::f32, Type::f64);
+  constexpr Types small_pairs = any_of(Type::e4m3x2, Type::e5m2x2);
+  if (contains(integers_and_floats, to)) return contains(integers_and_floats, from);
+  if (to == Type::tf32) return from == Type::f32;
+  if (to == Type::f16x2) return from == Type::f32 || contains(small_pairs, from);
+  if (to == Type::bf16x2) return from == Type::f32;
+  if (contains(small_pairs, to)) return from == Type::f32 || from == Type::f16x2;
+  return false;
+}
+
+template <class D, Type To>
+RulesOfRow<D> converts_to() {
+  RulesOfRow<D> rules{};
+  [&]<int... t>(std::integer_sequence<int, t...>) {
+    (
+        [&] {
+          if constexpr (convertible(To, static_cast<Type>(t)))
+            rules[static_cast<std::size_t>(t)] = &carry_out_convert<D, To, static_cast<Type>(t)>;
+        }(),
+        ...);
+  }
+  (std::make_integer_sequence<int, static_cast<int>(type_count)>{});
+  return rules;
+}
+
+template <class D>
+std::vector<RulesOfRow<D>> list_converts() {
+  std::vector<RulesOfRow<D>> rules;
+  [&]<int... t>(std::integer_sequence<int, t...>) {
+    (rules.push_back(converts_to<D, static_cast<Type>(t)>()), ...);
+  }
+  (std::make_integer_sequence<int, static_cast<int>(type_count)>{});
+  return rules;
+}
+
+}  // namespace detail
+
+/// A domain's rules: of a row by type, of cvt by the type of the result and of the source.
+template <class D>
+struct Rules {
+  std::vector<detail::RulesOfRow<D>> rows;
+  std::vector<detail::RulesOfRow<D>> converts;
+};
+
+/// Defined for each domain in its file of ptx/engine, by LATHE_RULES_OF.
+template <class D>
+const Rules<D>& rules_of();
+
+#define LATHE_RULES_OF(D)                                                             \
+  template <>                                                                         \
+  const Rules<D>& rules_of<D>() {                                                     \
+    static const Rules<D> rules{detail::list_rules<D>(), detail::list_converts<D>()}; \
+    return rules;                                                                     \
+  }
+
+}  // namespace lathe::ptx

@@ -1,0 +1,15 @@
+#pragma once
+
+// Where the emulated address space has its windows: a generic address below them is global.
+
+#include <cstdint>
+
+namespace lathe::ptx {
+
+inline constexpr std::uint64_t window_bytes = std::uint64_t{1} << 32;
+inline constexpr std::uint64_t local_window = 0x7F00'0000'0000;
+inline constexpr std::uint64_t shared_window = local_window + window_bytes;
+/// Module variables of .global and .const.
+inline constexpr std::uint64_t variable_window = 0x6000'0000'0000;
+
+}  // namespace lathe::ptx
