@@ -89,6 +89,8 @@ inline BitsOf<To> float_from_float(Form f, BitsOf<From> a) {
       return BitsOf<To>::from(0x7FF8000000000000u | std::uint64_t{a.bits() & 0x80000000u} << 32 |
                               std::uint64_t{a.bits() & 0x3FFFFFu} << 29);
   }
+  if constexpr (To == Type::f64 && From == Type::f64)
+    if (x != x) return BitsOf<To>::from(a.bits() | 0x0008000000000000u);
   if (x != x) return finished(f, canonical_nan<To>());
   if (f.has(Flag::to_integer)) {
     double whole = integral(x, f.rounding);

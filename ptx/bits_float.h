@@ -99,10 +99,19 @@ inline BitsOf<T> add(Form f, BitsOf<T> a, BitsOf<T> b) {
     if (f.rounding == Rounding::rn) return finished<T>(f, {a.held + b.held});
   return finished(f, add_exactly(f, a, b));
 }
+/// What an operation on the sign makes of NaN: f64 keeps its payload, quietly.
+template <Type T>
+inline BitsOf<T> quieted(BitsOf<T> a) {
+  if constexpr (T == Type::f64)
+    return BitsOf<T>::from(is_nan(a) ? a.bits() | 0x0008000000000000u : a.bits());
+  else
+    return is_nan(a) ? canonical_nan<T>() : a;
+}
 template <Type T>
 inline BitsOf<T> negate(Form f, BitsOf<T> a) {
   a = flushed(f, a);
-  return BitsOf<T>::wrapped(a.bits() ^ std::uint64_t{1} << (width_of(T) - 1));
+  BitsOf<T> r = BitsOf<T>::wrapped(a.bits() ^ std::uint64_t{1} << (width_of(T) - 1));
+  return quieted(r);
 }
 template <Type T>
 inline BitsOf<T> sub(Form f, BitsOf<T> a, BitsOf<T> b) {
@@ -182,7 +191,7 @@ inline BitsOf<T> square_root(Form f, BitsOf<T> a) {
 template <Type T>
 inline BitsOf<T> absolute(Form f, BitsOf<T> a) {
   a = flushed(f, a);
-  return BitsOf<T>::wrapped(a.bits() & ~(std::uint64_t{1} << (width_of(T) - 1)));
+  return quieted(BitsOf<T>::wrapped(a.bits() & ~(std::uint64_t{1} << (width_of(T) - 1))));
 }
 template <Type T>
 inline BitsOf<T> copysign_of(BitsOf<T> a, BitsOf<T> b) {
@@ -205,7 +214,7 @@ template <Type T>
 inline BitsOf<T> extreme(Form f, bool want_first, BitsOf<T> a, BitsOf<T> b) {
   a = flushed(f, a), b = flushed(f, b);
   if constexpr (T == Type::f64) {
-    if (is_nan(a)) return is_nan(b) ? canonical_nan<T>() : b;
+    if (is_nan(a)) return is_nan(b) ? quieted(a) : b;
     if (is_nan(b)) return a;
     return before(a, b) == want_first ? a : b;
   } else {

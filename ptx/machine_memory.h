@@ -76,7 +76,9 @@ bool Machine<D, O>::locate(Space space, std::uint64_t address, unsigned bytes, b
         out.region = &variables_[i];
         out.offset = address - variable_addresses_[i];
         size = program_.variables[i].bytes;
-        if (write) trap(TrapKind::unsupported, "a store to a module variable", op, lane, given);
+        // Other blocks would see it, and blocks are independent here.
+        if (write && run_.shape.blocks() > 1)
+          trap(TrapKind::unsupported, "a store to a module variable", op, lane, given);
       }
   } else if (find_buffer(address, bytes, out)) {
     size = run_.buffers[out.buffer].bytes;

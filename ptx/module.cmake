@@ -5,7 +5,7 @@ set(engine_flags_plain "")
 set(engine_flags_avx2 -march=x86-64-v3)
 foreach(variant plain avx2)
   add_library(ptx_engine_${variant} OBJECT ${engine_sources})
-  target_compile_options(ptx_engine_${variant} PRIVATE -O3 -ffp-contract=off -fvisibility=hidden ${engine_flags_${variant}})
+  target_compile_options(ptx_engine_${variant} PRIVATE -O3 -ffp-contract=off -fvisibility=hidden -fno-gnu-unique ${engine_flags_${variant}})
   target_compile_definitions(ptx_engine_${variant} PRIVATE LATHE_VARIANT=${variant})
   set(whole ${CMAKE_BINARY_DIR}/engine_${variant}.o)
   add_custom_command(
