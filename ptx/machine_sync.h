@@ -169,4 +169,22 @@ void Machine<D, O>::mbarrier(Warp& warp, std::uint32_t p, const Operation& op, M
   }
 }
 
+template <class D, class O>
+void Machine<D, O>::report_deadlock() {
+  std::string what = "nobody can go on:";
+  const Operation* first = nullptr;
+  for (std::uint32_t w = 0; w < warps_.size(); ++w)
+    for (const Part& part : warps_[w].parts) {
+      if (part.state != State::barrier && part.state != State::mbarrier) continue;
+      const Operation& op = program_.operations[part.waits_at];
+      if (first == nullptr) first = &op, now_warp_ = w;
+      if (what.size() > 600) continue;
+      what += " warp " + std::to_string(w) + " waits at line " + std::to_string(op.line) + " for " +
+              (part.state == State::barrier ? "barrier " : "the mbarrier at ") +
+              std::to_string(part.waits_for) + ";";
+    }
+  what.pop_back();
+  trap(TrapKind::deadlock, what, first != nullptr ? *first : program_.operations[0], 0);
+}
+
 }  // namespace lathe::ptx

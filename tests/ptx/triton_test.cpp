@@ -1,0 +1,144 @@
+// What Triton emits, run on the emulated device: softmax, sum, silu and a matrix product give what
+// they are for.
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "ptx/bits_value.h"
+#include "tests/ptx/launch.h"
+
+namespace lathe::ptx {
+namespace {
+
+std::string reference(const std::string& contract) {
+  std::ifstream in(std::string(LATHE_ROOT) + "/suite/contracts/" + contract + "/reference.ptx");
+  std::stringstream text;
+  text << in.rdbuf();
+  REQUIRE(!text.str().empty());
+  return text.str();
+}
+
+std::uint16_t half(double x) { return rounded<Type::f16>(x, 0, Rounding::rn).held; }
+double value(std::uint16_t bits) { return to_double(BitsOf<Type::f16>{bits}); }
+
+/// Small numbers that differ from place to place.
+std::vector<std::uint16_t> numbers(std::size_t count, unsigned seed) {
+  std::vector<std::uint16_t> values(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    seed = seed * 1664525u + 1013904223u;
+    values[i] = half(static_cast<double>(static_cast<int>(seed >> 20) - 2048) / 1024.0);
+  }
+  return values;
+}
+
+void no_trap(const RunResult& result) {
+  INFO((result.trap ? print(*result.trap) : ""));
+  REQUIRE(!result.trap);
+}
+
+void check_softmax(const std::string& target) {
+  constexpr std::size_t columns = 4096;
+  Launched launch;
+  launch.add(numbers(2 * columns, 1));
+  launch.add(std::vector<std::uint16_t>(2 * columns));
+  launch.shape = {{2, 1, 1}, {128, 1, 1}, 16};
+  launch.scalars = {{2, columns}, {3, 0}, {4, 0}};
+  no_trap(launch.run(reference("softmax_fp16_" + target)));
+  auto x = launch.get<std::uint16_t>(0), y = launch.get<std::uint16_t>(1);
+  for (std::size_t row = 0; row < 2; ++row) {
+    double sum = 0, worst = 0;
+    for (std::size_t i = 0; i < columns; ++i) sum += std::exp(value(x[row * columns + i]));
+    for (std::size_t i = 0; i < columns; ++i) {
+      double want = std::exp(value(x[row * columns + i])) / sum;
+      worst = std::max(worst, std::fabs(value(y[row * columns + i]) - want) / want);
+    }
+    CHECK(worst < 1.5e-3);
+  }
+}
+
+TEST_CASE("Triton's softmax for sm_89 is a softmax") { check_softmax("sm_89"); }
+TEST_CASE("Triton's softmax for sm_90a is a softmax") { check_softmax("sm_90a"); }
+TEST_CASE("Triton's softmax for sm_100a, with redux.f32, is a softmax") {
+  check_softmax("sm_100a");
+}
+
+void check_sum(const std::string& target) {
+  constexpr std::size_t columns = 4096;
+  Launched launch;
+  launch.add(numbers(3 * columns, 2));
+  launch.add(std::vector<std::uint16_t>(3));
+  launch.shape = {{3, 1, 1}, {128, 1, 1}, 16};
+  launch.scalars = {{2, columns}, {3, 0}, {4, 0}};
+  no_trap(launch.run(reference("sum_fp16_" + target)));
+  auto x = launch.get<std::uint16_t>(0), y = launch.get<std::uint16_t>(1);
+  for (std::size_t row = 0; row < 3; ++row) {
+    double sum = 0;
+    for (std::size_t i = 0; i < columns; ++i) sum += value(x[row * columns + i]);
+    CHECK(std::fabs(value(y[row]) - sum) <= 1e-3 * std::fabs(sum) + 1e-3);
+  }
+}
+
+TEST_CASE("Triton's row sum for sm_89 sums rows") { check_sum("sm_89"); }
+TEST_CASE("Triton's row sum for sm_90a sums rows") { check_sum("sm_90a"); }
+TEST_CASE("Triton's row sum for sm_100a sums rows") { check_sum("sm_100a"); }
+
+void check_silu(const std::string& target) {
+  Launched launch;
+  launch.add(numbers(4096, 3));
+  launch.add(std::vector<std::uint16_t>(4096));
+  launch.shape = {{2, 1, 1}, {128, 1, 1}, 0};
+  launch.scalars = {{2, 0}, {3, 0}};
+  no_trap(launch.run(reference("silu_fp16_" + target)));
+  auto x = launch.get<std::uint16_t>(0), y = launch.get<std::uint16_t>(1);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    double v = value(x[i]), want = v / (1 + std::exp(-v));
+    CHECK(std::fabs(value(y[i]) - want) <= 1e-3 * std::fabs(want) + 1e-6);
+  }
+}
+
+TEST_CASE("Triton's silu for sm_89 is silu") { check_silu("sm_89"); }
+TEST_CASE("Triton's silu for sm_90a is silu") { check_silu("sm_90a"); }
+TEST_CASE("Triton's silu for sm_100a, with mul.f32x2, is silu") { check_silu("sm_100a"); }
+
+TEST_CASE("Triton's gemm for sm_89 multiplies matrices under either schedule of its copies") {
+  constexpr std::size_t m = 256, n = 128, k = 96;
+  for (AsyncSchedule schedule : {AsyncSchedule::at_issue, AsyncSchedule::at_wait}) {
+    Launched launch;
+    launch.add(numbers(m * k, 4));
+    launch.add(numbers(k * n, 5));
+    launch.add(std::vector<std::uint16_t>(m * n));
+    launch.shape = {{2, 1, 1}, {128, 1, 1}, 49152};
+    launch.scalars = {{3, m}, {4, n}, {5, k}, {6, k}, {7, n}, {8, n}, {9, 0}, {10, 0}};
+    launch.request.schedule = schedule;
+    no_trap(launch.run(reference("gemm_fp16_sm_89")));
+    auto a = launch.get<std::uint16_t>(0), b = launch.get<std::uint16_t>(1),
+         c = launch.get<std::uint16_t>(2);
+    double worst = 0;
+    for (std::size_t i = 0; i < m; ++i)
+      for (std::size_t j = 0; j < n; ++j) {
+        double sum = 0;
+        for (std::size_t l = 0; l < k; ++l) sum += value(a[i * k + l]) * value(b[l * n + j]);
+        worst = std::max(worst, std::fabs(value(c[i * n + j]) - sum));
+      }
+    CHECK(worst < 0.02);
+  }
+}
+
+TEST_CASE("wgmma is read but not carried out, and the trap says where") {
+  Launched launch;
+  launch.add(numbers(128 * 64, 4));
+  launch.add(numbers(64 * 256, 5));
+  launch.add(std::vector<std::uint16_t>(128 * 256));
+  launch.shape = {{1, 1, 1}, {256, 1, 1}, 147456};
+  launch.scalars = {{3, 128}, {4, 256}, {5, 64}, {6, 64}, {7, 256}, {8, 256}, {9, 0}, {10, 0}};
+  launch.run(reference("gemm_fp16_sm_90a"));
+  REQUIRE(launch.result.trap);
+  CHECK(launch.result.trap->kind == TrapKind::unsupported);
+  CHECK(launch.result.trap->what.find("wgmma") != std::string::npos);
+  CHECK(launch.result.trap->line > 0);
+}
+
+}  // namespace
+}  // namespace lathe::ptx
