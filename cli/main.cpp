@@ -4,8 +4,11 @@
 #include <cstdio>
 #include <exception>
 
+#include "cli/complaint.h"
 #include "cli/exit_status.h"
+#include "cli/settings.h"
 #include "cli/subcommand.h"
+#include "cli/version.h"
 
 namespace lathe::cli {
 namespace {
@@ -14,6 +17,7 @@ int run(int count, char** words) {
   CLI::App app{
       "Lathe lowers Triton kernels to PTX by search; every candidate is tested and proved."};
   app.require_subcommand(1);
+  app.set_version_flag("--version", version_text());
   app.set_help_all_flag("--help-all", "every subcommand's help");
   std::vector<std::pair<CLI::App*, Body>> bodies;
   for (const Subcommand& subcommand : subcommands) {
@@ -22,6 +26,7 @@ int run(int count, char** words) {
     if (!subcommand.example.empty()) own->footer("Example: " + std::string(subcommand.example));
     bodies.emplace_back(own, subcommand.declare(*own));
   }
+  if (std::vector<Error> errors = apply_settings(app); !errors.empty()) return complain(errors);
   try {
     app.parse(count, words);
   } catch (const CLI::ParseError& error) {

@@ -16,15 +16,23 @@ using Body = std::function<int()>;
 /// Declares a subcommand's options on its own (already named) app.
 using Declare = Body (*)(CLI::App& app);
 
+Body declare_bench(CLI::App& app);
 Body declare_cluster(CLI::App& app);
+Body declare_contract(CLI::App& app);
+Body declare_doctor(CLI::App& app);
 Body declare_frontier(CLI::App& app);
 Body declare_lower(CLI::App& app);
 Body declare_node(CLI::App& app);
+Body declare_ptx(CLI::App& app);
 Body declare_resume(CLI::App& app);
 Body declare_runs(CLI::App& app);
+Body declare_sanitize(CLI::App& app);
 Body declare_show(CLI::App& app);
 Body declare_store(CLI::App& app);
+Body declare_test(CLI::App& app);
 Body declare_try(CLI::App& app);
+Body declare_verify(CLI::App& app);
+Body declare_version(CLI::App& app);
 Body declare_worker(CLI::App& app);
 
 struct Subcommand {
@@ -45,6 +53,22 @@ inline constexpr std::array subcommands{
     Subcommand{"show", "one candidate: verdicts, proof, timing, difference",
                "lathe show 1a2b3c4d --store S", declare_show},
     Subcommand{"store", "export what a store knows", "lathe store export --store S", declare_store},
+    Subcommand{"verify", "whether one PTX computes what another does",
+               "lathe verify A.ptx B.ptx --contract DIR", declare_verify},
+    Subcommand{"sanitize", "bounds, races and uninitialised reads of one file",
+               "lathe sanitize mine.ptx --contract DIR", declare_sanitize},
+    Subcommand{"test", "one file against the reference on the contract's inputs",
+               "lathe test mine.ptx --contract DIR", declare_test},
+    Subcommand{"bench", "the time of one file against the reference or an incumbent",
+               "lathe bench mine.ptx --contract DIR", declare_bench},
+    Subcommand{"contract", "check or show a contract",
+               "lathe contract check suite/contracts/sum_fp16_sm_90a", declare_contract},
+    Subcommand{"ptx", "the instruction table, and PTX files", "lathe ptx reference add",
+               declare_ptx},
+    Subcommand{"doctor", "what is there, what is not, and where each setting came from",
+               "lathe doctor", declare_doctor},
+    Subcommand{"version", "the program, its build and its assemblers", "lathe version",
+               declare_version},
     Subcommand{"cluster", "make a farm's identity and admit its nodes", "lathe cluster init farm",
                declare_cluster},
     Subcommand{"node", "take work from a coordinator", "lathe node --join gpu1.bundle",

@@ -1,0 +1,31 @@
+#pragma once
+
+// Where an option's value comes from when its flag is absent: LATHE_<OPTION>, then lathe.toml in
+// the working folder, else in the user's configuration folder.
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace lathe::cli {
+
+struct Setting {
+  std::string name, value;
+  std::string origin;  // "LATHE_SEED", or lathe.toml with its line.
+};
+
+/// The lathe.toml that counts, if there is one.
+std::optional<std::filesystem::path> settings_file();
+
+/// Gives every named option of every subcommand its variable and its default of the file. All
+/// complaints about the file: a key that no option has, a value of a wrong kind.
+std::vector<Error> apply_settings(CLI::App& app);
+
+/// What environment and file say, by name; the environment wins.
+std::vector<Setting> current_settings(const CLI::App& app);
+
+}  // namespace lathe::cli

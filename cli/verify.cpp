@@ -1,0 +1,204 @@
+// lathe verify: does one PTX compute what another does, over the contract's inputs?
+
+#include <sys/resource.h>
+
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+
+#include "base/files.h"
+#include "base/json.h"
+#include "cli/complaint.h"
+#include "cli/exit_status.h"
+#include "cli/input_file.h"
+#include "cli/subcommand.h"
+#include "pipeline/abi.h"
+#include "pipeline/admission.h"
+#include "verifier_node/verify.h"
+
+namespace lathe::cli {
+namespace {
+
+struct Options {
+  std::string reference, candidate, contract, reference_launch, candidate_launch;
+  std::uint32_t points = 0;
+  std::uint64_t seed = 0, steps = 0, stress_blocks = 8;
+  bool json = false, quiet = false;
+};
+
+Error bad_launch(const std::string& text) {
+  return {Fault::malformed,
+          "`" + text + "` is no launch",
+          "write grid=4096x1x1,block=256x1x1,shared=32; parts may be left out",
+          {}};
+}
+
+/// "256x1x1"; what is left out is 1.
+bool read_extent(std::string_view text, std::array<std::uint32_t, 3>& extent) {
+  extent = {1, 1, 1};
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    std::size_t end = text.find('x');
+    std::string_view one = text.substr(0, end);
+    auto [stop, code] = std::from_chars(one.data(), one.data() + one.size(), extent[axis]);
+    if (code != std::errc() || stop != one.data() + one.size() || extent[axis] == 0) return false;
+    if (end == std::string_view::npos) return true;
+    text.remove_prefix(end + 1);
+  }
+  return false;
+}
+
+Result<Launch> launch_of_flag(const std::string& flag, Launch launch) {
+  std::string_view rest = flag;
+  while (!rest.empty()) {
+    std::size_t end = rest.find(',');
+    std::string_view part = rest.substr(0, end);
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    std::string_view value = part.substr(std::min(part.size(), part.find('=') + 1));
+    bool good = false;
+    if (part.starts_with("grid=")) good = read_extent(value, launch.grid);
+    if (part.starts_with("block=")) good = read_extent(value, launch.block);
+    if (part.starts_with("cluster=")) good = read_extent(value, launch.cluster);
+    if (part.starts_with("shared=")) {
+      auto [stop, code] =
+          std::from_chars(value.data(), value.data() + value.size(), launch.dynamic_shared_bytes);
+      good = code == std::errc() && stop == value.data() + value.size();
+    }
+    if (!good) return bad_launch(flag);
+  }
+  return launch;
+}
+
+/// The flag, else FILE.toml beside FILE.ptx, else the file's .reqntid, else the contract.
+Result<Launch> launch_of(const std::string& flag, const std::string& file,
+                         const ptx::Module& module, const Contract& contract) {
+  Launch launch = contract.launch;
+  if (const ptx::Function* entry = module.find_entry(contract.entry))
+    if (const ptx::Directive* required = find_directive(*entry, ".reqntid"))
+      launch.block = extent_of(required->text);
+  if (!flag.empty()) return launch_of_flag(flag, launch);
+  std::filesystem::path beside = std::filesystem::path(file).replace_extension(".toml");
+  std::error_code code;
+  if (file == "-" || !std::filesystem::exists(beside, code)) return launch;
+  Result<std::string> text = read_text(beside);
+  if (!text) return text.error();
+  return parse_launch(*text, beside.string(), contract.target, launch);
+}
+
+struct Side {
+  std::string file, sha256;
+  ptx::Module module;
+  Launch launch;
+};
+
+/// Says what is wrong and gives the status, or 0.
+int read_side(Side& side, const std::string& file, const std::string& flag,
+              const Contract& contract) {
+  side.file = file;
+  Result<std::string> text = read_input(file);
+  if (!text) return complain(text.error());
+  side.sha256 = hex(sha256(*text));
+  ptx::Parsed parsed = ptx::parse(*std::move(text), file);
+  if (!parsed.errors.empty()) return complain(parsed.errors);
+  side.module = std::move(parsed.module);
+  if (side.module.find_entry(contract.entry) == nullptr)
+    return complain(Error{Fault::malformed,
+                          "there is no entry `" + contract.entry + "`",
+                          "the contract names the entry that both files must have",
+                          {file, 1, 1}});
+  Result<Launch> launch = launch_of(flag, file, side.module, contract);
+  if (!launch) {
+    int status = complain(launch.error());
+    return launch.error().place.file.empty() ? static_cast<int>(exit_usage) : status;
+  }
+  side.launch = *std::move(launch);
+  return exit_done;
+}
+
+Json document(const verifier_node::Report& report, const Side& reference, const Side& candidate,
+              double seconds) {
+  Json said = Json::parse(report.json, nullptr, false), json;
+  if (!said.is_object()) said = Json::object();
+  json["schema"] = "lathe/verify/1";
+  json["verdict"] = report.verdict;
+  json["reason_code"] = report.reason_code;
+  json["reason"] = report.reason;
+  json["reference"] = {{"file", reference.file}, {"sha256", reference.sha256}};
+  json["candidate"] = {{"file", candidate.file}, {"sha256", candidate.sha256}};
+  for (auto& [key, value] : said.items())
+    if (!json.contains(key)) json[key] = value;
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  json["cost"]["seconds"] = seconds;
+  json["cost"]["peak_bytes"] = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
+  return json;
+}
+
+void print_figures(const verifier_node::Report& report) {
+  const Proof& proof = report.proof;
+  if (proof.blocks_total != 0)
+    std::printf("blocks %llu of %llu, outputs compared %llu, points %llu\n",
+                static_cast<unsigned long long>(proof.blocks),
+                static_cast<unsigned long long>(proof.blocks_total),
+                static_cast<unsigned long long>(proof.outputs_compared),
+                static_cast<unsigned long long>(proof.points));
+  if (report.verdict == "proved")
+    std::printf("bound: failure probability %.3g (degree %llu, primes of %u bits%s)\n",
+                proof.failure_probability, static_cast<unsigned long long>(proof.degree),
+                proof.prime_bits, proof.rigorous ? ", rigorous" : "");
+  for (const std::string& assumption : proof.assumed)
+    std::printf("assumed: %s\n", assumption.c_str());
+}
+
+int run(const Options& options) {
+  Opened opened = open_contract(options.contract);
+  if (opened.contract == nullptr) return complain(opened.errors);
+  Side a, b;
+  if (int status = read_side(a, options.reference, options.reference_launch, *opened.contract))
+    return status;
+  if (int status = read_side(b, options.candidate, options.candidate_launch, *opened.contract))
+    return status;
+  verifier_node::Options how;
+  how.seed = options.seed;
+  how.points = options.points;
+  how.steps_max = options.steps;
+  how.stress_blocks = options.stress_blocks;
+  how.reference_launch = a.launch;
+  how.candidate_launch = b.launch;
+  auto begin = std::chrono::steady_clock::now();
+  auto report = verifier_node::verify(a.module, b.module, *opened.contract, how);
+  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (!report) return complain(report.error());
+  if (options.json) {
+    std::printf("%s\n", document(*report, a, b, seconds).dump(2).c_str());
+  } else if (!options.quiet) {
+    std::printf("%s (%s): %s\n", report->verdict.c_str(), report->reason_code.c_str(),
+                report->reason.c_str());
+    print_figures(*report);
+    std::printf("%.1f s\n", seconds);
+  }
+  if (report->verdict == "proved") return exit_done;
+  return report->verdict == "refuted" ? exit_no : exit_undecided;
+}
+
+}  // namespace
+
+Body declare_verify(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("reference", options->reference, "A.ptx: what is right")->required();
+  app.add_option("candidate", options->candidate, "B.ptx: what is asked about")->required();
+  app.add_option("--contract", options->contract, "contract directory")->required();
+  app.add_option("--launch-a", options->reference_launch, "grid=..,block=..,shared=.. of A");
+  app.add_option("--launch-b", options->candidate_launch,
+                 "of B; else B.toml beside it, else its .reqntid, else the contract's");
+  app.add_option("--points", options->points, "points of evaluation; 0: as many as are needed");
+  app.add_option("--seed", options->seed, "of the points and inputs");
+  app.add_option("--steps", options->steps, "warp instructions at most; 0: no limit");
+  app.add_option("--stress-blocks", options->stress_blocks,
+                 "blocks that are also run on stress inputs");
+  app.add_flag("--json", options->json, "one JSON document on standard output");
+  app.add_flag("--quiet", options->quiet, "the exit status alone");
+  return [options] { return run(*options); };
+}
+
+}  // namespace lathe::cli
