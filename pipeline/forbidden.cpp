@@ -35,7 +35,7 @@ constexpr std::string_view global = "use ld.global, st.global or red.global";
 using enum Reference;
 
 // clang-format off
-constexpr std::array<Ban, 33> bans{{
+constexpr std::array<Ban, 32> bans{{
     {Part::name, "%clock",             irrelevant, clock_why, remove},
     {Part::name, "%clock64",           irrelevant, clock_why, remove},
     {Part::name, "%clock_hi",          irrelevant, clock_why, remove},
@@ -60,7 +60,6 @@ constexpr std::array<Ban, 33> bans{{
     {Part::modifier, "evict_last",     excuses, cache_why, plain},
     {Part::modifier, "L1::evict_last", excuses, cache_why, plain},
     {Part::modifier, "L2::evict_last", excuses, cache_why, plain},
-    {Part::modifier, "L2::evict_normal", excuses, cache_why, plain},
     {Part::modifier, "prefetch",       excuses, cache_why, load},
     {Part::opcode, "alloca",           irrelevant, stack_why, registers},
     {Part::opcode, "stackrestore",     irrelevant, stack_why, registers},
@@ -181,6 +180,27 @@ class Inspection {
       });
   }
 
+  /// A policy written as a number could be any; one that createpolicy made says what it is.
+  void inspect_hints(const ptx::Function& function) {
+    if (excused_.contains("L2::cache_hint")) return;
+    std::set<std::string_view> policies, others;
+    for (const ptx::Instruction& instruction : function.instructions)
+      if (!instruction.operands.empty())
+        for_each_name(instruction.operands[0], [&](std::string_view name, const ptx::Span&) {
+          (instruction.opcode == "createpolicy" ? policies : others).insert(name);
+        });
+    for (const ptx::Instruction& instruction : function.instructions) {
+      bool hinted = std::find(instruction.modifiers.begin(), instruction.modifiers.end(),
+                              "L2::cache_hint") != instruction.modifiers.end();
+      if (!hinted || instruction.operands.empty()) continue;
+      std::string_view policy = instruction.operands.back().text;
+      if (!policies.contains(policy) || others.contains(policy))
+        add(instruction.span,
+            "the cache policy `" + std::string(policy) + "` does not come from createpolicy alone",
+            "make it with createpolicy, with evict_first or evict_unchanged");
+    }
+  }
+
   void inspect_functions() {
     std::set<std::string_view> defined;
     for (const ptx::Function& function : module_.functions)
@@ -211,6 +231,7 @@ class Inspection {
       inspect_pragma(directive);
     }
     for (const ptx::Directive& directive : function.body_directives) inspect_pragma(directive);
+    inspect_hints(function);
     for (const ptx::Instruction& instruction : function.instructions) {
       if (instruction.opcode == "call") inspect_call(instruction, defined);
       if (instruction.opcode == "griddepcontrol") inspect_dependents(function, instruction);

@@ -142,6 +142,17 @@ TEST_CASE("caches may not be left to one's own advantage") {
   passes(kept, kept);
 }
 
+TEST_CASE("a cache policy must be made by createpolicy, and not to keep lines") {
+  auto hinted = [](const std::string& policy) {
+    return edited(with(policy), "ld.global.f32 %f1, [%rd4];",
+                  "ld.global.L2::cache_hint.f32 %f1, [%rd4], %rd6;");
+  };
+  passes(hinted("createpolicy.fractional.L2::evict_first.b64 %rd6, 1.0;"));
+  rejects(hinted("createpolicy.fractional.L2::evict_last.b64 %rd6, 1.0;"), "forbidden",
+          "evict_last", "createpolicy");
+  rejects(hinted("mov.b64 %rd6, 0x14F0000000000000;"), "forbidden", "createpolicy", "ld.global.L2");
+}
+
 TEST_CASE("a call of what the module does not define is rejected") {
   std::string declared =
       edited(kernel_with(".address_size 64\n",
