@@ -1,0 +1,50 @@
+// What a search prints for machines: each document against its schema, from one small run.
+
+#include "tests/json_schema.h"
+#include "tests/system/program.h"
+
+namespace lathe {
+namespace {
+
+Json valid(const ProcessEnd& end, const std::string& schema) {
+  INFO(end.err);
+  Json json = Json::parse(end.out, nullptr, false);
+  REQUIRE(json.is_object());
+  CHECK(json.begin().key() == "schema");
+  for (const std::string& complaint : JsonSchema::of(schema).complaints(json))
+    FAIL_CHECK(complaint);
+  return json;
+}
+
+TEST_CASE("a run, its frontier, its list and its candidates print documents of their schemas") {
+  Scratch scratch;
+  std::string store = (scratch.path() / "store").string();
+  ProcessEnd run = run_lathe({"lower", small_contract, "--store", store, "--rounds", "1",
+                              "--branches", "2", "--json", "--quiet"});
+  CHECK(run.status == 0);
+  Json ended = valid(run, "run");
+  REQUIRE(ended["frontiers"].size() == 1);
+  ProcessEnd looked = run_lathe({"frontier", "--store", store, "--json"});
+  CHECK(looked.status == 0);
+  Json frontier = valid(looked, "frontier");
+  CHECK(frontier["frontiers"][0]["contract"] == ended["frontiers"][0]["contract"]);
+  CHECK(looked.out.find(scratch.path().string()) == std::string::npos);
+  Json runs = valid(run_lathe({"runs", "--store", store, "--json"}), "runs");
+  CHECK(runs["runs"][0]["state"] == "finished");
+  for (const auto& one : frontier["frontiers"][0]["candidates"])
+    valid(run_lathe({"show", one["candidate"].get<std::string>(), "--store", store, "--json"}),
+          "candidate");
+}
+
+TEST_CASE("a person's own PTX gets a document with each gate's verdict") {
+  Scratch scratch;
+  ProcessEnd tried =
+      run_lathe({"try", small_contract + "/reference.ptx", "--contract", small_contract, "--store",
+                 (scratch.path() / "store").string(), "--json"});
+  Json json = valid(tried, "try");
+  CHECK(json["admitted"] == false);
+  CHECK(json["verdicts"][0]["gate"] == "screen");
+}
+
+}  // namespace
+}  // namespace lathe
