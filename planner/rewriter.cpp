@@ -12,7 +12,8 @@ class Rewriter : public Subagent {
     proposal.family = assignment.family;
     std::uint32_t index = 0;
     for (const Rewrite& rewrite :
-         rewrites(*assignment.module, assignment.contract->entry, assignment.contract->target)) {
+         rewrites(*assignment.module, assignment.contract->entry, assignment.contract->target,
+                  assignment.contract.get())) {
       if (rewrite.family != assignment.family || index++ != assignment.variant) continue;
       auto text = ptx::apply(*assignment.module, rewrite.edits);
       if (!text) {
@@ -37,7 +38,7 @@ std::unique_ptr<Subagent> make_rewriter() { return std::make_unique<Rewriter>();
 
 std::vector<std::string> offered_families(const ptx::Module& module, const Contract& contract) {
   std::vector<std::string> families;
-  for (const Rewrite& rewrite : rewrites(module, contract.entry, contract.target))
+  for (const Rewrite& rewrite : rewrites(module, contract.entry, contract.target, &contract))
     families.push_back(rewrite.family);
   return families;
 }
