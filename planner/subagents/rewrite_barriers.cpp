@@ -112,7 +112,19 @@ bool separates_nothing(const Flow& flow, Index barrier) {
   return true;
 }
 
+/// Barriers of some threads, by number or by arrival: who waits for whom is another question.
+bool has_partial_barriers(const Flow& flow) {
+  for (Index i = 0; i < flow.size(); ++i) {
+    const ptx::Instruction& instruction = flow.at(i);
+    if ((instruction.opcode == "bar" || instruction.opcode == "barrier") &&
+        !has_modifier(instruction, "warp") && !is_block_barrier(instruction))
+      return true;
+  }
+  return false;
+}
+
 void idle_barriers(const Site& site, std::vector<Rewrite>& out) {
+  if (has_partial_barriers(site.flow)) return;
   // One at a time: what two idle neighbours separate together is another question.
   for (Index i = 0; i < site.flow.size(); ++i) {
     if (!is_block_barrier(site.flow.at(i)) || !separates_nothing(site.flow, i)) continue;

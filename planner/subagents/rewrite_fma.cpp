@@ -95,6 +95,17 @@ void write_group(const Flow& flow, Draft& draft, const std::vector<Scaled>& grou
   }
 }
 
+/// Every difference of the group subtracts the same value: no write of it lies among them.
+bool one_subtrahend(const Flow& flow, const std::vector<Scaled>& group) {
+  Index first = group.front().sub, last = group.front().sub;
+  for (const Scaled& scaled : group) {
+    first = std::min(first, scaled.sub);
+    last = std::max(last, scaled.sub);
+  }
+  auto id = flow.find(first, flow.at(first).operands[2].text);
+  return id && !flow.written_between(*id, first, last);
+}
+
 void scaled_differences(const Site& site, std::vector<Rewrite>& out) {
   const Flow& flow = site.flow;
   Groups groups;
@@ -108,12 +119,11 @@ void scaled_differences(const Site& site, std::vector<Rewrite>& out) {
     }
     const ptx::Instruction& sub = flow.at(scaled->sub);
     auto id = flow.find(scaled->sub, sub.operands[2].text);
-    // One write, so that every difference subtracts the same value.
-    if (id && flow.writers(*id).size() == 1)
-      groups[{flow.block_of(i), *id, scaled->factor}].push_back(*scaled);
+    if (id) groups[{flow.block_of(i), *id, scaled->factor}].push_back(*scaled);
   }
-  std::erase_if(groups,
-                [](const auto& entry) { return entry.second.size() < shared_subtrahend_min; });
+  std::erase_if(groups, [&](const auto& entry) {
+    return entry.second.size() < shared_subtrahend_min || !one_subtrahend(flow, entry.second);
+  });
   if (groups.empty() && negated.empty()) return;
   Draft draft(site);
   std::size_t saved = negated.size();

@@ -67,7 +67,8 @@ bool rises(const Flow& flow, Index index, Index first) {
   const ptx::Instruction& instruction = flow.at(index);
   static const std::set<std::string_view> pure{"add", "sub", "mul", "mad", "shl",  "shr", "and",
                                                "or",  "xor", "cvt", "mov", "cvta", "bfe"};
-  if (instruction.guard || !pure.contains(instruction.opcode)) return false;
+  if (instruction.guard || !flow.outermost(index) || !pure.contains(instruction.opcode))
+    return false;
   for (RegisterId id : flow.written_by(index))
     if (flow.writers(id).size() != 1 || flow.read_between(id, first, index)) return false;
   for (RegisterId id : flow.read_by(index)) {

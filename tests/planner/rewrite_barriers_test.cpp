@@ -123,6 +123,7 @@ TEST_CASE("a barrier goes where no access before it may meet one behind it") {
               atomic = "atom.shared.add.u32 %r1, [smem], 1;\n";
   CHECK(idle("", ""));
   CHECK(idle(read, read));
+  CHECK_FALSE(idle(read, read + "bar.sync 0;\nbar.arrive 1, 128;\n"));
   CHECK(idle(write, global));
   CHECK(idle("", write));
   CHECK_FALSE(idle(write, read));

@@ -135,6 +135,12 @@ TEST_CASE("scaled differences stay where a subtrahend differs or a difference is
   CHECK(of_body(twice + store_r20, family::fma).empty());
 }
 
+TEST_CASE("scaled differences whose subtrahend is written among them stay") {
+  std::string changed = differences("%r9");
+  changed.insert(changed.find("sub.f32 %r13"), "add.f32 %r9, %r9, %r1;\n");
+  CHECK(of_body(changed + store_r20, family::fma).empty());
+}
+
 TEST_CASE("a negation before a constant factor is part of the factor") {
   std::string body = declared +
                      "mov.b32 %r8, 0f00000000;\nsub.f32 %r11, %r8, %r1;\nmul.f32 %r20, "
@@ -187,6 +193,11 @@ TEST_CASE("a load does not rise above what may write its memory, its registers o
   }
   CHECK(of_body(loads("cvt.u64.u32 %rd2, %r5;\n", "[%rd2]"), family::hoisted_loads).empty());
   CHECK(of_body(loads("@%p1 bra L;\nL:\n"), family::hoisted_loads).size() <= 1);
+}
+
+TEST_CASE("an address that is made of a register of an inner scope stays there, and its load") {
+  std::string inner = "{ .reg .b64 %rd1;\nmov.b64 %rd1, 64;\nadd.s64 %rd2, %rd1, 64; }\n";
+  CHECK(of_body(loads(inner, "[%rd2]"), family::hoisted_loads).empty());
 }
 
 TEST_CASE("a store to shared memory does not hold a load of global memory") {
