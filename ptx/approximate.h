@@ -4,24 +4,33 @@
 // inside the manual's bounds, and the same on every host (no call into the C library's tables). Not
 // bit for bit what a device gives.
 
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 
 namespace lathe::ptx::approximate {
 
-/// 2^x in double, |x| at most a few thousand; relative error below 1e-13.
-inline double exponential2(double x) {
-  if (!(x > -1100.0)) return x != x ? x : 0.0;
-  if (x > 1030.0) return HUGE_VAL;
-  double n = std::floor(x + 0.5), t = (x - n) * 0.69314718055994530942;
-  double r = 1.0;
-  for (int i = 13; i > 0; --i) r = 1.0 + r * t / i;
-  int e = static_cast<int>(n), half = e / 2;
-  auto power = [](int k) {
-    return std::bit_cast<double>(static_cast<std::uint64_t>(k + 1023) << 52);
+/// 2^x in double, of any x; relative error below 1e-13. Without branches: it vectorises.
+[[gnu::always_inline]] inline double exponential2(double x) {
+  constexpr std::array<double, 14> factorials = [] {
+    std::array<double, 14> inverse{1.0};
+    for (std::size_t i = 1; i < inverse.size(); ++i)
+      inverse[i] = inverse[i - 1] / static_cast<double>(i);
+    return inverse;
+  }();
+  double c = x < -1100.0 ? -1100.0 : x;
+  c = c > 1100.0 ? 1100.0 : c;
+  constexpr double magic = 6755399441055744.0;  // 1.5 * 2^52: rounds to an integer.
+  double n = (c + magic) - magic, t = (c - n) * 0.69314718055994530942;
+  double r = factorials[13];
+  for (std::size_t i = 13; i-- > 0;) r = r * t + factorials[i];
+  double half = (n * 0.5 + magic) - magic;
+  auto power = [](double k) {  // 2^k for |k| < 1023: the exponent from the low bits of a sum.
+    return std::bit_cast<double>(std::bit_cast<std::uint64_t>(k + (magic + 1023.0)) << 52);
   };
-  return r * power(half) * power(e - half);
+  r = r * power(half) * power(n - half);
+  return x != x ? x : r;
 }
 
 /// log2 x for positive finite x.
@@ -37,8 +46,11 @@ inline double logarithm2(double x) {
       std::bit_cast<double>((bits & ((std::uint64_t{1} << 52) - 1)) | std::uint64_t{1023} << 52);
   e -= 1023;
   if (m > 1.41421356237309504880) m *= 0.5, ++e;
+  constexpr std::array<double, 13> odd{1.0,      1.0 / 3,  1.0 / 5,  1.0 / 7,  1.0 / 9,
+                                       1.0 / 11, 1.0 / 13, 1.0 / 15, 1.0 / 17, 1.0 / 19,
+                                       1.0 / 21, 1.0 / 23, 1.0 / 25};
   double s = (m - 1) / (m + 1), z = s * s, r = 0;
-  for (int i = 25; i > 0; i -= 2) r = r * z + 1.0 / i;
+  for (std::size_t i = odd.size(); i-- > 0;) r = r * z + odd[i];
   return e + 2.0 * s * r * 1.44269504088896340736;
 }
 

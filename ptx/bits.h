@@ -151,15 +151,23 @@ class Bits : public BitsValues {
   }
 
   template <Type T>
-  Value<T> load(const Lanes& lanes, Cell cell) const {
+  static Value<T> load_from(const std::byte* at) {
     typename Value<T>::Bits bits;
-    std::memcpy(&bits, lanes.at(cell), sizeof bits);
+    std::memcpy(&bits, at, sizeof bits);
     return Value<T>::from(bits);
   }
   template <Type T>
-  void store(Lanes& lanes, Cell cell, Value<T> value) {
+  static void store_to(std::byte* at, Value<T> value) {
     auto bits = value.in_cell();
-    std::memcpy(lanes.at(cell), &bits, sizeof bits);
+    std::memcpy(at, &bits, sizeof bits);
+  }
+  template <Type T>
+  Value<T> load(const Lanes& lanes, Cell cell) const {
+    return load_from<T>(lanes.at(cell));
+  }
+  template <Type T>
+  void store(Lanes& lanes, Cell cell, Value<T> value) {
+    store_to<T>(lanes.at(cell), value);
   }
 
   void settle(Lanes& lanes, Definedness how, Spot d, Spot a, Spot b, Spot c, Mask mask) {

@@ -83,7 +83,15 @@ inline BitsOf<To> float_from_float(Form f, BitsOf<From> a) {
   a = flushed(f, a);
   if constexpr (To == From)
     if (!f.has(Flag::to_integer)) return To == Type::f64 ? a : finished(f, a);
+#ifdef __F16C__
+  if constexpr (To == Type::f16 && From == Type::f32)
+    if (f.rounding == Rounding::rn && f.flags == 0)
+      return a.held != a.held ? BitsOf<To>::wrapped(0x7FFF)
+                              : BitsOf<To>::wrapped(_cvtss_sh(a.held, _MM_FROUND_TO_NEAREST_INT));
+#endif
   double x = to_double(a);
+  if constexpr (To == Type::f32 && From == Type::f16)  // Exact.
+    if (f.flags == 0) return x != x ? canonical_nan<To>() : BitsOf<To>{static_cast<float>(x)};
   if constexpr (To == Type::f64 && From == Type::f32) {
     if (x != x)  // The payload survives a widening.
       return BitsOf<To>::from(0x7FF8000000000000u | std::uint64_t{a.bits() & 0x80000000u} << 32 |

@@ -20,7 +20,7 @@ constexpr bool native = T == Type::f32 || T == Type::f64;
 
 /// In a wide type: the value, and the sign of what it lost. Narrow formats round from there.
 template <Type T>
-inline BitsOf<T> narrowed(Form f, WideOf<T> s, int lost) {
+[[gnu::always_inline]] inline BitsOf<T> narrowed(Form f, WideOf<T> s, int lost) {
   if constexpr (native<T>)
     return {directed<NativeOf<T>, WideOf<T>>(s, lost, f.rounding)};
   else
@@ -44,7 +44,7 @@ inline BitsOf<T> zero_sum(Form f, BitsOf<T> a, BitsOf<T> b) {
 }
 
 template <Type T>
-inline BitsOf<T> add_exactly(Form f, BitsOf<T> a, BitsOf<T> b) {
+[[gnu::noinline]] BitsOf<T> add_exactly(Form f, BitsOf<T> a, BitsOf<T> b) {
   int lost = 0;
   WideOf<T> x = wide(a), y = wide(b);
   if (x - x != 0 || y - y != 0) {
@@ -62,7 +62,7 @@ inline BitsOf<T> add_exactly(Form f, BitsOf<T> a, BitsOf<T> b) {
 }
 
 template <Type T>
-inline BitsOf<T> mul_exactly(Form f, BitsOf<T> a, BitsOf<T> b) {
+[[gnu::noinline]] BitsOf<T> mul_exactly(Form f, BitsOf<T> a, BitsOf<T> b) {
   WideOf<T> p = wide(a) * wide(b);
   if (p - p != 0) {
     double product = to_double(a) * to_double(b);
@@ -75,7 +75,7 @@ inline BitsOf<T> mul_exactly(Form f, BitsOf<T> a, BitsOf<T> b) {
 }
 
 template <Type T>
-inline BitsOf<T> fused_exactly(Form f, BitsOf<T> a, BitsOf<T> b, BitsOf<T> c) {
+[[gnu::noinline]] BitsOf<T> fused_exactly(Form f, BitsOf<T> a, BitsOf<T> b, BitsOf<T> c) {
   WideOf<T> p = wide(a) * wide(b), y = wide(c);
   if (p - p != 0 || y - y != 0) {
     double r = to_double(a) * to_double(b) + to_double(c);
@@ -93,7 +93,7 @@ inline BitsOf<T> fused_exactly(Form f, BitsOf<T> a, BitsOf<T> b, BitsOf<T> c) {
 }
 
 template <Type T>
-inline BitsOf<T> add(Form f, BitsOf<T> a, BitsOf<T> b) {
+[[gnu::always_inline]] inline BitsOf<T> add(Form f, BitsOf<T> a, BitsOf<T> b) {
   a = flushed(f, a), b = flushed(f, b);
   if constexpr (native<T>)
     if (f.rounding == Rounding::rn) return finished<T>(f, {a.held + b.held});
@@ -101,34 +101,36 @@ inline BitsOf<T> add(Form f, BitsOf<T> a, BitsOf<T> b) {
 }
 /// What an operation on the sign makes of NaN: f64 keeps its payload, quietly.
 template <Type T>
-inline BitsOf<T> quieted(BitsOf<T> a) {
+[[gnu::always_inline]] inline BitsOf<T> quieted(BitsOf<T> a) {
   if constexpr (T == Type::f64)
     return BitsOf<T>::from(is_nan(a) ? a.bits() | 0x0008000000000000u : a.bits());
   else
     return is_nan(a) ? canonical_nan<T>() : a;
 }
 template <Type T>
-inline BitsOf<T> negate(Form f, BitsOf<T> a) {
+[[gnu::always_inline]] inline BitsOf<T> negate(Form f, BitsOf<T> a) {
   a = flushed(f, a);
   BitsOf<T> r = BitsOf<T>::wrapped(a.bits() ^ std::uint64_t{1} << (width_of(T) - 1));
+  if constexpr (T == Type::f64)
+    if (is_nan(a)) return quieted(a);
   return quieted(r);
 }
 template <Type T>
-inline BitsOf<T> sub(Form f, BitsOf<T> a, BitsOf<T> b) {
+[[gnu::always_inline]] inline BitsOf<T> sub(Form f, BitsOf<T> a, BitsOf<T> b) {
   a = flushed(f, a), b = flushed(f, b);
   if constexpr (native<T>)
     if (f.rounding == Rounding::rn) return finished<T>(f, {a.held - b.held});
   return finished(f, add_exactly(f, a, negate(Form{}, b)));
 }
 template <Type T>
-inline BitsOf<T> mul(Form f, BitsOf<T> a, BitsOf<T> b) {
+[[gnu::always_inline]] inline BitsOf<T> mul(Form f, BitsOf<T> a, BitsOf<T> b) {
   a = flushed(f, a), b = flushed(f, b);
   if constexpr (native<T>)
     if (f.rounding == Rounding::rn) return finished<T>(f, {a.held * b.held});
   return finished(f, mul_exactly(f, a, b));
 }
 template <Type T>
-inline BitsOf<T> fused(Form f, BitsOf<T> a, BitsOf<T> b, BitsOf<T> c) {
+[[gnu::always_inline]] inline BitsOf<T> fused(Form f, BitsOf<T> a, BitsOf<T> b, BitsOf<T> c) {
   a = flushed(f, a), b = flushed(f, b), c = flushed(f, c);
   if (f.rounding == Rounding::rn) {
     if constexpr (T == Type::f32) return finished<T>(f, {__builtin_fmaf(a.held, b.held, c.held)});
@@ -138,7 +140,7 @@ inline BitsOf<T> fused(Form f, BitsOf<T> a, BitsOf<T> b, BitsOf<T> c) {
 }
 
 template <Type T>
-inline BitsOf<T> divide(Form f, BitsOf<T> a, BitsOf<T> b) {
+[[gnu::always_inline]] inline BitsOf<T> divide(Form f, BitsOf<T> a, BitsOf<T> b) {
   a = flushed(f, a), b = flushed(f, b);
   if (f.has(Flag::approx) && T == Type::f32) {
     double size = std::fabs(to_double(b));  // Beyond 2^126 the device's quotient is zero.
@@ -158,7 +160,7 @@ inline BitsOf<T> divide(Form f, BitsOf<T> a, BitsOf<T> b) {
   return finished<T>(f, {q});
 }
 template <Type T>
-inline BitsOf<T> reciprocal(Form f, BitsOf<T> a) {
+[[gnu::always_inline]] inline BitsOf<T> reciprocal(Form f, BitsOf<T> a) {
   BitsOf<T> one{static_cast<NativeOf<T>>(1)};
   Form exact = f;
   exact.flags &= ~(1u << static_cast<unsigned>(Flag::approx));
@@ -176,7 +178,7 @@ inline BitsOf<T> reciprocal(Form f, BitsOf<T> a) {
   return divide(exact, one, a);
 }
 template <Type T>
-inline BitsOf<T> square_root(Form f, BitsOf<T> a) {
+[[gnu::always_inline]] inline BitsOf<T> square_root(Form f, BitsOf<T> a) {
   a = flushed(f, a);
   NativeOf<T> q = std::sqrt(a.held);
   if (f.rounding != Rounding::rn && q - q == 0) {
@@ -189,19 +191,19 @@ inline BitsOf<T> square_root(Form f, BitsOf<T> a) {
 }
 
 template <Type T>
-inline BitsOf<T> absolute(Form f, BitsOf<T> a) {
+[[gnu::always_inline]] inline BitsOf<T> absolute(Form f, BitsOf<T> a) {
   a = flushed(f, a);
   return quieted(BitsOf<T>::wrapped(a.bits() & ~(std::uint64_t{1} << (width_of(T) - 1))));
 }
 template <Type T>
-inline BitsOf<T> copysign_of(BitsOf<T> a, BitsOf<T> b) {
+[[gnu::always_inline]] inline BitsOf<T> copysign_of(BitsOf<T> a, BitsOf<T> b) {
   std::uint64_t sign = std::uint64_t{1} << (width_of(T) - 1);
   return BitsOf<T>::wrapped((b.bits() & ~sign) | (a.bits() & sign));
 }
 
 /// a before b, where -0 is before +0.
 template <Type T>
-inline bool before(BitsOf<T> a, BitsOf<T> b) {
+[[gnu::always_inline]] inline bool before(BitsOf<T> a, BitsOf<T> b) {
   using Signed = std::make_signed_t<typename BitsOf<T>::Bits>;
   auto key = [](BitsOf<T> v) {
     auto bits = std::bit_cast<Signed>(v.bits());
@@ -211,7 +213,7 @@ inline bool before(BitsOf<T> a, BitsOf<T> b) {
   return key(a) < key(b);
 }
 template <Type T>
-inline BitsOf<T> extreme(Form f, bool want_first, BitsOf<T> a, BitsOf<T> b) {
+[[gnu::always_inline]] inline BitsOf<T> extreme(Form f, bool want_first, BitsOf<T> a, BitsOf<T> b) {
   a = flushed(f, a), b = flushed(f, b);
   if constexpr (T == Type::f64) {
     if (is_nan(a)) return is_nan(b) ? quieted(a) : b;
@@ -231,24 +233,24 @@ inline BitsOf<T> extreme(Form f, bool want_first, BitsOf<T> a, BitsOf<T> b) {
   }
 }
 template <Type T>
-inline BitsOf<T> minimum(Form f, BitsOf<T> a, BitsOf<T> b) {
+[[gnu::always_inline]] inline BitsOf<T> minimum(Form f, BitsOf<T> a, BitsOf<T> b) {
   return extreme(f, true, a, b);
 }
 template <Type T>
-inline BitsOf<T> maximum(Form f, BitsOf<T> a, BitsOf<T> b) {
+[[gnu::always_inline]] inline BitsOf<T> maximum(Form f, BitsOf<T> a, BitsOf<T> b) {
   return extreme(f, false, a, b);
 }
 
 /// A function that the device approximates: computed in double and rounded once.
 template <Type T>
-inline BitsOf<T> approximated(Form f, double value) {
+[[gnu::always_inline]] inline BitsOf<T> approximated(Form f, double value) {
   if constexpr (T == Type::f32)
     return finished<T>(f, {static_cast<float>(value)});
   else
     return finished(f, rounded<T>(value, 0, Rounding::rn));
 }
 template <Type T>
-inline BitsOf<T> exponential2(Form f, BitsOf<T> a) {
+[[gnu::always_inline]] inline BitsOf<T> exponential2(Form f, BitsOf<T> a) {
   if constexpr (T == Type::bf16) f.set(Flag::ftz);
   return approximated<T>(f, approximate::exponential2(to_double(flushed(f, a))));
 }
@@ -259,7 +261,7 @@ inline BitsOf<T> logarithm2(Form f, BitsOf<T> a) {
   return approximated<T>(f, x == 0 ? -HUGE_VAL : x > 0 ? x : NAN);
 }
 template <Type T>
-inline BitsOf<T> reciprocal_root(Form f, BitsOf<T> a) {
+[[gnu::always_inline]] inline BitsOf<T> reciprocal_root(Form f, BitsOf<T> a) {
   double x = to_double(flushed(f, a));
   if (x == 0) return approximated<T>(f, is_negative(a) ? -HUGE_VAL : HUGE_VAL);
   double r = 1 / std::sqrt(x);
@@ -283,7 +285,7 @@ inline BitsOf<T> hyperbolic_tangent(Form f, BitsOf<T> a) {
 }
 
 template <Type T>
-inline bool compare(Form f, BitsOf<T> x, BitsOf<T> y) {
+[[gnu::always_inline]] inline bool compare(Form f, BitsOf<T> x, BitsOf<T> y) {
   double a = to_double(flushed(f, x)), b = to_double(flushed(f, y));
   bool unordered = a != a || b != b;
   // clang-format off

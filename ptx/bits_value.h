@@ -9,6 +9,10 @@
 #include <cstdint>
 #include <type_traits>
 
+#ifdef __F16C__
+#include <immintrin.h>
+#endif
+
 #include "ptx/form.h"
 #include "ptx/rounding.h"
 
@@ -111,9 +115,13 @@ constexpr BitsOf<To> recast(BitsOf<From> a) {
 
 /// What the narrow formats are in f32: exactly.
 template <Type T>
-inline double to_double(BitsOf<T> a) {
+[[gnu::always_inline]] inline double to_double(BitsOf<T> a) {
   if constexpr (T == Type::f32 || T == Type::f64) {
     return static_cast<double>(a.held);
+#ifdef __F16C__
+  } else if constexpr (T == Type::f16) {
+    return static_cast<double>(_cvtsh_ss(a.held));
+#endif
   } else if constexpr (T == Type::bf16) {
     return static_cast<double>(std::bit_cast<float>(std::uint32_t{a.held} << 16));
   } else if constexpr (T == Type::tf32) {
@@ -162,7 +170,7 @@ inline BitsOf<T> rounded(double x, int side, Rounding mode) {
 
 /// `.ftz` turns a subnormal into a zero of its sign.
 template <Type T>
-constexpr BitsOf<T> flushed(Form f, BitsOf<T> a) {
+[[gnu::always_inline]] constexpr BitsOf<T> flushed(Form f, BitsOf<T> a) {
   if constexpr (T == Type::f32) {
     std::uint32_t bits = a.bits();
     bool flush = f.ftz() & ((bits & 0x7F800000u) == 0);
@@ -192,7 +200,7 @@ constexpr bool is_negative(BitsOf<T> a) {
 
 /// After rounding: canonical NaN, .ftz, .sat to [0, 1] (NaN to 0), .relu.
 template <Type T>
-constexpr BitsOf<T> finished(Form f, BitsOf<T> r) {
+[[gnu::always_inline]] constexpr BitsOf<T> finished(Form f, BitsOf<T> r) {
   constexpr FloatFormat format = format_of<T>();
   if constexpr (T != Type::f64) r = is_nan(r) ? BitsOf<T>::wrapped(format.nan_bits) : r;
   r = flushed(f, r);

@@ -54,7 +54,7 @@ struct Cell {
   std::uint8_t width = 4;
   std::uint8_t byte = 0;
   std::uint8_t lane = 0;
-  constexpr std::uint32_t at() const { return place + std::uint32_t{lane} * width + byte; }
+  constexpr std::size_t at() const { return place + std::size_t{lane} * width + byte; }
   constexpr std::uint32_t number() const { return place / 64; }
 };
 

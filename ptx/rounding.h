@@ -67,8 +67,14 @@ constexpr std::uint64_t round_magnitude(const FloatFormat& format, U m, int e, b
                                         Rounding mode) {
   std::uint64_t sign = negative ? std::uint64_t{1} << (format.width - 1) : 0;
   if (m == 0) return sign;
-  int length = 0;
-  for (U rest = m; rest != 0; rest >>= 1) ++length;
+  int length;
+  if constexpr (sizeof(U) > 8) {
+    auto high = static_cast<std::uint64_t>(m >> 64);
+    length = high != 0 ? 64 + static_cast<int>(std::bit_width(high))
+                       : static_cast<int>(std::bit_width(static_cast<std::uint64_t>(m)));
+  } else {
+    length = static_cast<int>(std::bit_width(m));
+  }
   int top = length - 1 + e, p = format.precision;
   int unit = (top < format.emin ? format.emin : top) - (p - 1);
   int shift = unit - e;

@@ -61,21 +61,54 @@ constexpr bool vectorises = requires {
   requires D::vectorises;
 };
 
-/// Runs `lane` (lane number to value) for the active lanes and stores what it gives. Where the
+/// Reads one register, lane by lane. A vectorising domain's lanes lie in plain memory: the address
+/// of the register is taken once, so that the loop over lanes is one over an array.
+template <class D, Type T>
+struct Reader {
+  const D& d;
+  const typename D::Lanes& lanes;
+  Spot place;
+  SeenAs<D, T> operator()(unsigned i) const { return load_value<D, T>(d, lanes, place, i); }
+};
+template <class D, Type T>
+requires(vectorises<D>) struct Reader<D, T> {
+  const std::byte* row;
+  Reader(const D&, const typename D::Lanes& lanes, Spot place) : row(lanes.bytes.data() + place) {}
+  SeenAs<D, T> operator()(unsigned i) const {
+    const std::byte* at = row + std::size_t{i} * cell_bytes(T);
+    if constexpr (is_pair(T))
+      return {D::template load_from<half_of(T)>(at),
+              D::template load_from<half_of(T)>(at + cell_bytes(T) / 2)};
+    else
+      return D::template load_from<T>(at);
+  }
+};
+
+template <class D, Type T>
+[[gnu::always_inline]] inline void store_at(std::byte* at, const SeenAs<D, T>& value) {
+  if constexpr (is_pair(T)) {
+    D::template store_to<half_of(T)>(at, value.low);
+    D::template store_to<half_of(T)>(at + cell_bytes(T) / 2, value.high);
+  } else {
+    D::template store_to<T>(at, value);
+  }
+}
+
+/// Runs `per_lane` (lane number to value) for the active lanes and stores what it gives. Where the
 /// domain vectorises all lanes are computed first: destinations may be sources.
 template <class D, Type Td, class PerLane>
-inline void over_lanes(D& d, typename D::Lanes& lanes, Spot to, Mask active, PerLane per_lane) {
-  using V = SeenAs<D, Td>;
+[[gnu::always_inline]] inline void over_lanes(D& d, typename D::Lanes& lanes, Spot to, Mask active,
+                                              PerLane per_lane) {
   if constexpr (vectorises<D>) {
-    std::array<V, lane_count> result;
+    std::array<SeenAs<D, Td>, lane_count> result;
     for (unsigned i = 0; i < lane_count; ++i) result[i] = per_lane(i);
+    std::byte* row = lanes.bytes.data() + to;
     if (active == every_lane) {
-      for (unsigned i = 0; i < lane_count; ++i) store_value<D, Td>(d, lanes, to, i, result[i]);
+      for (std::size_t i = 0; i < lane_count; ++i)
+        store_at<D, Td>(row + i * cell_bytes(Td), result[i]);
     } else {
-      for (unsigned i = 0; i < lane_count; ++i) {
-        V old = load_value<D, Td>(d, lanes, to, i);
-        store_value<D, Td>(d, lanes, to, i, (active >> i & 1) != 0 ? result[i] : old);
-      }
+      for (std::size_t i = 0; i < lane_count; ++i)
+        if ((active >> i & 1) != 0) store_at<D, Td>(row + i * cell_bytes(Td), result[i]);
     }
   } else {
     for (unsigned i = 0; i < lane_count; ++i)
@@ -85,7 +118,7 @@ inline void over_lanes(D& d, typename D::Lanes& lanes, Spot to, Mask active, Per
 
 /// A comparison's bool as the predicate that holds it.
 template <class D, class V>
-inline decltype(auto) as_value([[maybe_unused]] const V& result) {
+[[gnu::always_inline]] inline decltype(auto) as_value([[maybe_unused]] const V& result) {
   if constexpr (std::is_same_v<V, bool>) {
     using Truth = typename D::template Value<Type::pred>;
     return Truth{static_cast<std::uint32_t>(result)};
@@ -105,13 +138,15 @@ void carry_out(D& d, typename D::Lanes& lanes, const Operation& op, Mask active)
   constexpr Type td = R::signature.destination.in(T);
   constexpr Type ta = source_type<R>(0, T), tb = source_type<R>(1, T), tc = source_type<R>(2, T),
                  te = source_type<R>(3, T);
-  auto run = [&](Form f) {
-    over_lanes<D, td>(d, lanes, op.places[0], active, [&](unsigned i) {
-      return as_value<D>(R::template meaning<T>(f, load_value<D, ta>(d, lanes, op.places[1], i),
-                                                load_value<D, tb>(d, lanes, op.places[2], i),
-                                                load_value<D, tc>(d, lanes, op.places[3], i),
-                                                load_value<D, te>(d, lanes, op.places[4], i)));
-    });
+  const Reader<D, ta> a{d, lanes, op.places[1]};
+  const Reader<D, tb> b{d, lanes, op.places[2]};
+  const Reader<D, tc> c{d, lanes, op.places[3]};
+  const Reader<D, te> e{d, lanes, op.places[4]};
+  auto run = [&](Form f) __attribute__((always_inline)) {
+    over_lanes<D, td>(
+        d, lanes, op.places[0], active, [=](unsigned i) __attribute__((always_inline)) {
+          return as_value<D>(R::template meaning<T>(f, a(i), b(i), c(i), e(i)));
+        });
   };
   constexpr std::uint32_t rare =
       1u << static_cast<unsigned>(Flag::sat) | 1u << static_cast<unsigned>(Flag::relu) |
@@ -125,7 +160,8 @@ void carry_out(D& d, typename D::Lanes& lanes, const Operation& op, Mask active)
     usual.flags &= ~rare;
     run(usual);
   } else {
-    run(op.form);
+    [&]() __attribute__((noinline)) { run(op.form); }
+    ();
   }
   d.settle(lanes, op.definedness, op.places[0], op.places[1], op.places[2], op.places[3], active);
 }
@@ -165,19 +201,31 @@ std::vector<RulesOfRow<D>> list_rules() {
 /// cvt for one pair of types; two sources make a pair, the first in the upper half.
 template <class D, Type To, Type From>
 void carry_out_convert(D& d, typename D::Lanes& lanes, const Operation& op, Mask active) {
-  over_lanes<D, To>(d, lanes, op.places[0], active, [&](unsigned i) {
-    if constexpr (is_pair(To) && is_pair(From)) {
-      auto a = load_value<D, From>(d, lanes, op.places[1], i);
-      return SeenAs<D, To>{convert<half_of(To)>(op.form, a.low),
-                           convert<half_of(To)>(op.form, a.high)};
-    } else if constexpr (is_pair(To)) {
-      return SeenAs<D, To>{
-          convert<half_of(To)>(op.form, load_value<D, From>(d, lanes, op.places[2], i)),
-          convert<half_of(To)>(op.form, load_value<D, From>(d, lanes, op.places[1], i))};
-    } else {
-      return convert<To>(op.form, load_value<D, From>(d, lanes, op.places[1], i));
-    }
-  });
+  const Reader<D, From> a{d, lanes, op.places[1]};
+  const Reader<D, From> b{d, lanes, op.places[2]};
+  auto run = [&](Form f) __attribute__((always_inline)) {
+    over_lanes<D, To>(
+        d, lanes, op.places[0], active, [=](unsigned i) __attribute__((always_inline)) {
+          if constexpr (is_pair(To) && is_pair(From)) {
+            auto pair = a(i);
+            return SeenAs<D, To>{convert<half_of(To)>(f, pair.low),
+                                 convert<half_of(To)>(f, pair.high)};
+          } else if constexpr (is_pair(To)) {
+            return SeenAs<D, To>{convert<half_of(To)>(f, b(i)), convert<half_of(To)>(f, a(i))};
+          } else {
+            return convert<To>(f, a(i));
+          }
+        });
+  };
+  if (vectorises<D> && op.form.rounding == Rounding::rn && op.form.flags == 0) {
+    Form usual = op.form;
+    usual.rounding = Rounding::rn;
+    usual.flags = 0;
+    run(usual);
+  } else {
+    [&]() __attribute__((noinline)) { run(op.form); }
+    ();
+  }
   d.settle(lanes, Definedness::all, op.places[0], op.places[1], op.places[2], op.places[1], active);
 }
 

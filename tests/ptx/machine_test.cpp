@@ -162,7 +162,7 @@ TEST_CASE("a store beyond a buffer traps with thread, line and column") {
   Trap trap = trap_of(run_lines("    st.global.u32 [%out+4], 1;"));
   CHECK(trap.kind == TrapKind::out_of_bounds);
   CHECK(trap.thread == 31);
-  CHECK(trap.line == 13);
+  CHECK(trap.line == 19);
   CHECK(trap.column == 5);
 }
 

@@ -1,0 +1,121 @@
+// uses: ptx
+// How fast the emulated device runs: thread-instructions of straight-line scalar code, blocks of
+// softmax, multiply-adds of a matrix product. One core.
+
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <fstream>
+#include <sstream>
+
+#include "ptx/engine.h"
+#include "ptx/module.h"
+
+using namespace lathe::ptx;
+
+namespace {
+
+struct Launch {
+  Program program;
+  RunRequest request;
+  std::vector<std::vector<std::byte>> buffers;
+};
+
+bool prepare(Launch& launch, const std::string& text, std::vector<std::size_t> bytes,
+             std::vector<std::pair<std::size_t, std::uint64_t>> scalars, Shape shape) {
+  Parsed parsed = parse(text, "bench.ptx");
+  if (!parsed.errors.empty()) {
+    std::printf("%s\n", parsed.errors[0].what.c_str());
+    return false;
+  }
+  auto program = decode(parsed.module, parsed.module.functions.back().name);
+  if (!program) {
+    std::printf("%s\n", program.error().what.c_str());
+    return false;
+  }
+  launch.program = *program;
+  launch.request.program = &launch.program;
+  launch.request.shape = shape;
+  launch.request.parameters.resize(launch.program.parameter_bytes);
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    launch.buffers.emplace_back(bytes[i]);
+    std::uint64_t address = 0x1000'0000'0000 + i * 0x10'0000'0000;
+    launch.request.buffers.push_back({{"b", address, bytes[i], true}, launch.buffers[i]});
+    std::memcpy(launch.request.parameters.data() + launch.program.parameters[i].offset, &address,
+                8);
+  }
+  for (auto [i, value] : scalars)
+    std::memcpy(launch.request.parameters.data() + launch.program.parameters[i].offset, &value,
+                launch.program.parameters[i].bytes);
+  return true;
+}
+
+/// Of this process: others may share the core.
+double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
+double run(Launch& launch, RunResult& result) {
+  auto start = cpu_seconds();
+  result = run_bits(launch.request);
+  double s = cpu_seconds() - start;
+  if (result.trap) std::printf("%s\n", print(*result.trap).c_str());
+  return s;
+}
+
+std::string file(const std::string& path) {
+  std::ifstream in(path);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+std::string scalar_code() {
+  std::string body;
+  const char* lines[] = {"add.u32 %r1, %r2, %r3;",         "mad.lo.s32 %r4, %r1, %r2, %r3;",
+                         "shl.b32 %r5, %r4, 3;",           "xor.b32 %r6, %r5, %r1;",
+                         "setp.lt.s32 %p1, %r6, %r2;",     "selp.b32 %r7, %r6, %r5, %p1;",
+                         "mul.wide.u32 %d1, %r7, %r1;",    "add.s64 %d2, %d1, %d2;",
+                         "fma.rn.f32 %f1, %f2, %f3, %f1;", "fma.rn.ftz.f32 %f2, %f2, %f3, %f1;",
+                         "mul.f32 %f3, %f1, %f4;",         "add.ftz.f32 %f4, %f3, %f2;",
+                         "max.s32 %r8, %r7, %r4;",         "shr.s32 %r2, %r8, 1;",
+                         "and.b32 %r3, %r2, %r8;",         "mov.b32 %r9, %r3;"};
+  for (int copy = 0; copy < 16; ++copy)
+    for (const char* line : lines) body += std::string(line) + "\n";
+  return ".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n"
+         ".reg .b32 %r<10>;\n.reg .f32 %f<5>;\n.reg .b64 %d<3>;\n.reg .pred %p<3>;\n"
+         ".reg .b32 %i;\nmov.u32 %r2, %tid.x;\nmov.u32 %r3, 7;\nmov.u64 %d2, 0;\n"
+         "mov.f32 %f1, 0f3F800000;\nmov.f32 %f2, %f1;\nmov.f32 %f3, %f1;\nmov.f32 %f4, %f1;\n"
+         "mov.u32 %i, 0;\nloop:\n" +
+         body + "add.u32 %i, %i, 1;\nsetp.lt.u32 %p2, %i, 2000;\n@%p2 bra loop;\nret;\n}\n";
+}
+
+}  // namespace
+
+int main() {
+  std::printf("engine %.*s\n", static_cast<int>(engine_variant().size()), engine_variant().data());
+  RunResult result;
+  Launch scalar;
+  if (prepare(scalar, scalar_code(), {64}, {}, {{1, 1, 1}, {128, 1, 1}, 0})) {
+    double s = run(scalar, result);
+    std::printf("scalar code: %.2f G thread-instructions/s, %.1f ns a warp instruction\n",
+                static_cast<double>(result.steps) * 32 / s / 1e9,
+                s / static_cast<double>(result.steps) * 1e9);
+  }
+  const std::string contracts = std::string(LATHE_ROOT) + "/suite/contracts/";
+  Launch softmax;
+  if (prepare(softmax, file(contracts + "softmax_fp16_sm_89/reference.ptx"),
+              {256 * 8192, 256 * 8192}, {{2, 4096}}, {{256, 1, 1}, {128, 1, 1}, 16})) {
+    double s = run(softmax, result);
+    std::printf("softmax, rows of 4096: %.0f blocks/s, %.2f G thread-instructions/s\n",
+                static_cast<double>(result.blocks) / s,
+                static_cast<double>(result.steps) * 32 / s / 1e9);
+  }
+  Launch gemm;
+  if (prepare(gemm, file(contracts + "gemm_fp16_sm_89/reference.ptx"),
+              {128 * 512 * 2, 512 * 128 * 2, 128 * 128 * 2},
+              {{3, 128}, {4, 128}, {5, 512}, {6, 512}, {7, 128}, {8, 128}},
+              {{1, 1, 1}, {128, 1, 1}, 49152})) {
+    double s = run(gemm, result);
+    std::printf("gemm, a block of 128 x 128 x 512: %.0f M multiply-adds/s\n",
+                128.0 * 128 * 512 / s / 1e6);
+  }
+}
