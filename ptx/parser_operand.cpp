@@ -96,9 +96,11 @@ void Parser::finish(Operand& operand, const Span& begin) const {
 
 bool Parser::term(Literal& value, unsigned depth) {
   if (depth > expression_depth_max) return complain("a simpler constant");
-  if (take('(')) return expression(value, depth + 1, 0) && expect(')', "after the constant");
+  bool plain = token_.kind == Token::Kind::number;
+  if (!plain && take('('))
+    return expression(value, depth + 1, 0) && expect(')', "after the constant");
   for (char mark : {'-', '+', '~', '!'}) {
-    if (!take(mark)) continue;
+    if (plain || !take(mark)) continue;
     if (!term(value, depth + 1)) return false;
     if (value.is_float) {
       if (mark == '~' || mark == '!') return complain("an integer after `~` or `!`");

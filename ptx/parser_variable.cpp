@@ -1,5 +1,6 @@
 // Variables and parameters: state space, alignment, type, name, dimensions, initial bytes.
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <utility>
@@ -155,9 +156,10 @@ bool Parser::initial_value(Variable& variable, unsigned width) {
     double wide = std::bit_cast<double>(value.bits);
     value.bits = std::bit_cast<std::uint32_t>(static_cast<float>(wide));
   }
-  for (unsigned i = 0; i < width; ++i)
-    variable.initial.push_back(i < 8 ? static_cast<std::uint8_t>(value.bits >> (8 * i))
-                                     : std::uint8_t{0});
+  std::size_t at = variable.initial.size();
+  variable.initial.resize(at + width);
+  for (unsigned i = 0; i < std::min(width, 8u); ++i)
+    variable.initial[at + i] = static_cast<std::uint8_t>(value.bits >> (8 * i));
   return true;
 }
 
