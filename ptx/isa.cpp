@@ -7,6 +7,8 @@
 #include <charconv>
 #include <unordered_map>
 
+#include "ptx/isa_rare.h"
+
 namespace lathe::ptx {
 namespace {
 
@@ -215,6 +217,18 @@ Error unknown_opcode(const Instruction& instruction) {
                {}};
 }
 
+/// An instruction without a row: PTX that is not modelled, or the complaint.
+Result<FormMatch> rare_or(const Instruction& instruction, unsigned isa_version,
+                          const Target& target, Error complaint) {
+  static const RowText unmodelled{{}, 0, 0, {}, Effect::unmodelled};
+  const RareForm* rare = find_rare(instruction);
+  if (rare == nullptr) return complaint;
+  std::string gate = gate_complaint(rare->gate, isa_version, target);
+  if (!gate.empty())
+    return Error{Fault::malformed, "`" + written(instruction) + "` " + gate, "", {}};
+  return FormMatch{Form{}, Effect::unmodelled, &unmodelled};
+}
+
 }  // namespace
 
 const std::vector<RowText>& rows() {
@@ -250,7 +264,7 @@ Result<FormMatch> match(const Instruction& instruction, unsigned isa_version,
                         const Target& target) {
   auto found = rows_by_opcode().find(instruction.opcode);
   if (found == rows_by_opcode().end() || instruction.opcode.starts_with('$'))
-    return unknown_opcode(instruction);
+    return rare_or(instruction, isa_version, target, unknown_opcode(instruction));
   const RowText* nearest = nullptr;
   Fit nearest_fit;
   std::string gate;
@@ -288,7 +302,7 @@ Result<FormMatch> match(const Instruction& instruction, unsigned isa_version,
                      std::to_string(instruction.operands.size()) + " operands",
                  "the form is " + std::string(miscounted->signature.text),
                  {}};
-  return unfitting(instruction, *nearest, nearest_fit);
+  return rare_or(instruction, isa_version, target, unfitting(instruction, *nearest, nearest_fit));
 }
 
 std::uint16_t row_named(std::string_view opcode, Type type) {

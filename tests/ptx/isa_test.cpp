@@ -95,6 +95,15 @@ TEST_CASE("Hopper's and Blackwell's own forms are known, and gated by their chip
   CHECK(takes("redux.sync.max.s32 a, b, m"));
 }
 
+TEST_CASE("PTX that has no row is told from mistakes") {
+  CHECK(takes("multimem.ld_reduce.acquire.gpu.global.add.f32 a, [p]"));
+  CHECK(takes("mma.sync.aligned.m8n8k4.row.row.f32.f16.f16.f32 {a}, {b}, {c}, {d}"));
+  CHECK(takes("cvt.rz.satfinite.ue8m0x2.f32 a, b, c", 87, "sm_100a"));
+  CHECK_FALSE(takes("cvt.rz.satfinite.ue8m0x2.f32 a, b, c", 87, "sm_90a"));
+  CHECK_FALSE(takes("multimem.foo.global.f32 a, [p]"));
+  CHECK_FALSE(takes("cvt.satfinite.relu.s32.f32 a, b"));
+}
+
 TEST_CASE("a complaint names the modifier that does not fit, and the nearest form") {
   std::string text = complaint("add.foo.s32 a, b, c");
   CHECK(text.find(".foo") != std::string::npos);
