@@ -56,6 +56,9 @@ class OrderObserver {
   /// compared with one another only where `across_blocks`.
   explicit OrderObserver(std::vector<bool> writable, bool across_blocks = true);
 
+  /// Forgets the run so far.
+  void restart() { *this = OrderObserver(std::move(writable_), across_blocks_); }
+
   const std::vector<OrderFinding>& findings() const { return findings_; }
   const std::vector<OrderFinding>& uninitialised() const { return uninitialised_; }
   /// Writes that met an unordered access but changed nothing.

@@ -1,0 +1,200 @@
+// The sanitize gate on the emulated device: what a run does that no correct kernel does, whether or
+// not it came out right.
+
+#include <cstring>
+#include <utility>
+
+#include "base/json.h"
+#include "gpu_node/diagnostics.h"
+#include "gpu_node/emulator.h"
+
+namespace lathe::gpu_node {
+namespace {
+
+std::string_view name_of(ptx::OrderFinding::Kind kind) {
+  switch (kind) {
+    case ptx::OrderFinding::Kind::race:
+      return "race";
+    case ptx::OrderFinding::Kind::early_read:
+      return "early_read";
+    case ptx::OrderFinding::Kind::early_write:
+      return "early_write";
+    default:
+      return "uninitialised";
+  }
+}
+
+struct Site {
+  std::uint32_t line = 0, column = 0;
+};
+
+Site site_of(const ptx::Program& program, std::uint32_t instruction) {
+  const ptx::Operation& operation = program.operations[instruction];
+  return {operation.line, operation.column};
+}
+
+Json describe(const ptx::OrderAccess& access, const ptx::Program& program, std::string_view text) {
+  Site site = site_of(program, access.instruction);
+  Json json;
+  json["line"] = site.line;
+  json["column"] = site.column;
+  json["source"] = std::string(source_line(text, site.line));
+  json["block"] = access.block;
+  json["thread"] = access.thread;
+  json["access"] = access.write ? "write" : "read";
+  return json;
+}
+
+Json describe(const ptx::OrderFinding& finding, const ptx::Program& program,
+              const std::vector<ptx::Buffer>& buffers, std::string_view text) {
+  Json json;
+  json["fault"] = name_of(finding.kind);
+  json["space"] = finding.space == ptx::Space::shared ? "shared" : "global";
+  if (finding.space == ptx::Space::shared) {
+    json["offset_bytes"] = finding.address;
+  } else if (finding.buffer < buffers.size()) {
+    json["tensor"] = buffers[finding.buffer].name;
+    json["offset_bytes"] = finding.address - buffers[finding.buffer].address;
+  }
+  if (finding.kind != ptx::OrderFinding::Kind::uninitialised)
+    json["first"] = describe(finding.first, program, text);
+  json["second"] = describe(finding.second, program, text);
+  json["count"] = finding.count;
+  return json;
+}
+
+std::string sentence(const ptx::OrderFinding& finding, const ptx::Program& program) {
+  std::string first = std::to_string(site_of(program, finding.first.instruction).line);
+  std::string second = std::to_string(site_of(program, finding.second.instruction).line);
+  if (finding.kind == ptx::OrderFinding::Kind::early_read)
+    return "line " + second + " reads what the cp.async of line " + first +
+           " has not brought yet: no wait stands between";
+  if (finding.kind == ptx::OrderFinding::Kind::early_write)
+    return "line " + second + " writes where the cp.async of line " + first + " is still writing";
+  std::string place = finding.space == ptx::Space::shared ? "shared" : "global";
+  bool across = finding.first.block != finding.second.block;
+  return std::string("race on ") + place + " memory: the " +
+         (finding.second.write ? "write" : "read") + " of line " + second + " (thread " +
+         std::to_string(finding.second.thread) + ") is not ordered after the " +
+         (finding.first.write ? "write" : "read") + " of line " + first +
+         (across ? " in another block" : " (thread " + std::to_string(finding.first.thread) + ")");
+}
+
+Evidence evidence_of(const std::vector<ptx::OrderFinding>& findings, const ptx::Program& program,
+                     const std::vector<ptx::Buffer>& buffers, std::string_view text) {
+  const ptx::OrderFinding& first = findings.front();
+  Site site = site_of(program, first.second.instruction);
+  Json json;
+  json["findings"] = Json::array();
+  for (const ptx::OrderFinding& finding : findings)
+    json["findings"].push_back(describe(finding, program, buffers, text));
+  return {"race", sentence(first, program), {"", site.line, site.column}, json.dump()};
+}
+
+/// A trap's verdict, with the uninitialised reads that may have led to an undefined value.
+TrapVerdict judge(const ptx::Trap& trap, const ptx::OrderObserver& order,
+                  const ptx::Program& program, const EmulatedDevice& device,
+                  std::string_view text) {
+  bool undefined = trap.kind == ptx::TrapKind::undefined_value;
+  TrapVerdict verdict = judge_trap(trap, device.buffers(), text, undefined ? "uninitialised" : "");
+  if (!undefined || order.uninitialised().empty()) return verdict;
+  Json json = Json::parse(verdict.evidence.json);
+  json["uninitialised_reads"] = Json::array();
+  for (const ptx::OrderFinding& finding : order.uninitialised())
+    json["uninitialised_reads"].push_back(describe(finding, program, device.buffers(), text));
+  verdict.evidence.json = json.dump();
+  return verdict;
+}
+
+template <class Next>
+Step<Next> step_of(TrapVerdict verdict) {
+  if (verdict.answer == TrapVerdict::Answer::rejected) return Rejected{std::move(verdict.evidence)};
+  return Undecided{
+      verdict.answer == TrapVerdict::Answer::exhausted ? Reason::exhausted : Reason::unsupported,
+      std::move(verdict.evidence)};
+}
+
+bool has_copies(const ptx::Program& program) {
+  for (const ptx::Operation& operation : program.operations)
+    if (operation.cost == ptx::CostClass::async_copy) return true;
+  return false;
+}
+
+/// Where two launches left different bytes: the tensor, or nothing.
+std::optional<std::string> difference(const Launched& a, const Launched& b,
+                                      const std::vector<ptx::Buffer>& buffers) {
+  for (std::size_t i = 0; i < a.outputs.size(); ++i)
+    if (a.outputs[i].size() != 0 &&
+        std::memcmp(a.outputs[i].bytes(), b.outputs[i].bytes(), a.outputs[i].size()) != 0)
+      return buffers[i].name;
+  return {};
+}
+
+/// One watched launch: its end, or why it is at fault.
+Result<std::optional<Step<Sanitized>>> watch(EmulatedDevice& device, const ptx::Program& program,
+                                             const LaunchOptions& options, std::string_view text,
+                                             Launched& launched) {
+  std::vector<bool> writable;
+  for (const ptx::Buffer& buffer : device.buffers()) writable.push_back(buffer.writable);
+  ptx::OrderObserver order(writable);
+  Result<Launched> end = device.launch(program, options, &order);
+  if (!end) return end.error();
+  launched = std::move(*end);
+  if (!order.findings().empty()) {
+    Evidence evidence = evidence_of(order.findings(), program, device.buffers(), text);
+    if (order.follows_all()) return {Step<Sanitized>(Rejected{std::move(evidence)})};
+    evidence.reason += "; the kernel orders by fences or strong accesses, which are not followed";
+    return {Step<Sanitized>(Undecided{Reason::unsupported, std::move(evidence)})};
+  }
+  if (launched.trap)
+    return {step_of<Sanitized>(judge(*launched.trap, order, program, device, text))};
+  return std::optional<Step<Sanitized>>{};
+}
+
+/// Turns a Result's error into what a gate says.
+Step<Sanitized> refuse(const Error& error) {
+  if (error.fault == Fault::unavailable) return error;
+  Evidence evidence{"sanitize", error.what, error.place, "{}"};
+  if (error.fault == Fault::malformed) return Rejected{std::move(evidence)};
+  return Undecided{error.fault == Fault::exhausted ? Reason::exhausted : Reason::unsupported,
+                   std::move(evidence)};
+}
+
+}  // namespace
+
+Step<Sanitized> sanitize(Assembled candidate, const Limits& limits) {
+  Result<ptx::Program> program = ptx::decode(*candidate.module, candidate.contract->entry);
+  if (!program) return refuse(program.error());
+  EmulatedDevice device(candidate.contract, InputClass::declared, limits.seed);
+  Result<std::vector<std::uint64_t>> blocks = device.choose_blocks(*program, limits);
+  if (!blocks) return refuse(blocks.error());
+  LaunchOptions options{*blocks, ptx::AsyncSchedule::at_issue, limits.steps_max};
+  Launched early, late;
+  Result<std::optional<Step<Sanitized>>> fault =
+      watch(device, *program, options, candidate.ptx, early);
+  if (!fault) return refuse(fault.error());
+  if (*fault) return std::move(**fault);
+  std::vector<std::string> checks{"bounds", "alignment",     "inputs unchanged",
+                                  "races",  "uninitialised", "deadlock"};
+  if (has_copies(*program)) {
+    options.schedule = ptx::AsyncSchedule::at_wait;
+    fault = watch(device, *program, options, candidate.ptx, late);
+    if (!fault) return refuse(fault.error());
+    if (*fault) return std::move(**fault);
+    if (std::optional<std::string> tensor = difference(early, late, device.buffers())) {
+      Json json;
+      json["fault"] = "race";
+      json["tensor"] = *tensor;
+      return Rejected{
+          {"race",
+           "what it writes to " + *tensor + " depends on when its asynchronous copies arrive",
+           {},
+           json.dump()}};
+    }
+    checks.emplace_back("late copies");
+  }
+  Sanitized sanitized{std::move(candidate), std::move(checks), blocks->size()};
+  return sanitized;
+}
+
+}  // namespace lathe::gpu_node

@@ -1,0 +1,284 @@
+// The test gate: candidate against reference on the emulated device, class of input by class.
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <list>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "base/json.h"
+#include "contract/compare.h"
+#include "gpu_node/diagnostics.h"
+#include "gpu_node/emulator.h"
+
+namespace lathe::gpu_node {
+namespace {
+
+// Beyond, a candidate whose blocks write elsewhere than the reference's is undecided.
+constexpr std::uint64_t whole_grid_steps_max = 200'000'000;
+
+/// What the reference left, and the pages it touched.
+struct ReferenceRun {
+  std::vector<std::uint64_t> blocks;
+  Launched launched;
+  std::vector<std::vector<std::uint8_t>> pages;
+};
+
+/// References of a process: a search tests many candidates against the same few.
+class ReferenceCache {
+ public:
+  using Run = std::shared_ptr<const ReferenceRun>;
+  Run find(const std::string& key) {
+    std::scoped_lock lock(mutex_);
+    for (auto& [name, run] : runs_)
+      if (name == key) return run;
+    return nullptr;
+  }
+  void keep(const std::string& key, Run run) {
+    std::scoped_lock lock(mutex_);
+    runs_.emplace_back(key, std::move(run));
+    if (runs_.size() > entries_max) runs_.pop_front();
+  }
+
+ private:
+  static constexpr std::size_t entries_max = 24;
+  std::mutex mutex_;
+  std::list<std::pair<std::string, Run>> runs_;
+};
+
+ReferenceCache& references() {
+  static ReferenceCache cache;
+  return cache;
+}
+
+struct Setting {
+  std::shared_ptr<const Contract> contract;
+  const ptx::Program* reference = nullptr;
+  const ptx::Program* candidate = nullptr;
+  std::string_view text;  // Of the candidate.
+  Limits limits;
+  std::string key;
+};
+
+/// Either all is well, or the gate's answer.
+using Answer = std::optional<Step<Tested>>;
+
+Step<Tested> refuse(const Error& error, const std::string& whose) {
+  if (error.fault == Fault::unavailable) return error;
+  Evidence evidence{"test", whose + ": " + error.what, error.place, "{}"};
+  if (error.fault == Fault::malformed && whose == "the candidate") return Rejected{evidence};
+  if (error.fault == Fault::malformed) return error;
+  return Undecided{error.fault == Fault::exhausted ? Reason::exhausted : Reason::unsupported,
+                   evidence};
+}
+
+/// The reference's own trap: never the candidate's fault.
+Step<Tested> reference_trap(const ptx::Trap& trap) {
+  bool exhausted = trap.kind == ptx::TrapKind::exhausted;
+  Json json;
+  json["fault"] = ptx::name_of(trap.kind);
+  json["line"] = trap.line;
+  json["what"] = trap.what;
+  return Undecided{exhausted ? Reason::exhausted : Reason::unsupported,
+                   {"test", "the reference cannot be run: " + ptx::print(trap), {}, json.dump()}};
+}
+
+Result<std::shared_ptr<const ReferenceRun>> run_reference(const Setting& setting,
+                                                          InputClass input_class, bool whole) {
+  std::string key = setting.key + "/" + std::string(name_of(input_class)) + (whole ? "/all" : "");
+  if (auto known = references().find(key)) return known;
+  EmulatedDevice device(setting.contract, input_class, setting.limits.seed);
+  auto run = std::make_shared<ReferenceRun>();
+  if (auto first = references().find(setting.key + "/declared" + (whole ? "/all" : ""))) {
+    run->blocks = first->blocks;
+    if (Result<Done> done = device.fill(first->pages); !done) return done.error();
+  } else if (whole) {
+    run->blocks = sample_blocks(setting.contract->launch, ~0ull, 0);
+  } else {
+    Result<std::vector<std::uint64_t>> blocks =
+        device.choose_blocks(*setting.reference, setting.limits);
+    if (!blocks) return blocks.error();
+    run->blocks = std::move(*blocks);
+  }
+  LaunchOptions options{run->blocks, ptx::AsyncSchedule::at_issue, setting.limits.steps_max};
+  Result<Launched> launched = device.launch(*setting.reference, options);
+  if (!launched) return launched.error();
+  run->launched = std::move(*launched);
+  run->pages = device.pages();
+  std::shared_ptr<const ReferenceRun> shared = run;
+  references().keep(key, shared);
+  return shared;
+}
+
+/// Which bytes of the tensors only one of the two wrote.
+struct Frame {
+  std::uint64_t extra = 0, missing = 0;
+  std::size_t tensor = 0;
+  std::uint64_t offset = 0;  // Of the first such byte.
+  bool same() const { return extra == 0 && missing == 0; }
+};
+
+Frame frame_of(const Contract& contract, const ReferenceRun& reference, const Launched& candidate,
+               const std::vector<std::vector<std::uint8_t>>& pages) {
+  constexpr std::uint64_t page_bytes = ptx::FootprintObserver::page_bytes;
+  Frame frame;
+  for (std::size_t i = 0; i < contract.tensors.size(); ++i) {
+    const HostMemory& r = reference.launched.written[i];
+    const HostMemory& c = candidate.written[i];
+    if (contract.tensors[i].role == Role::scratch || r.size() == 0) continue;
+    for (std::uint64_t page = 0; page < pages[i].size(); ++page) {
+      if (pages[i][page] == 0 && reference.pages[i][page] == 0) continue;
+      std::uint64_t begin = page * page_bytes, end = std::min(r.size(), begin + page_bytes);
+      if (std::memcmp(r.bytes() + begin, c.bytes() + begin, end - begin) == 0) continue;
+      for (std::uint64_t at = begin; at < end; ++at) {
+        if (r.bytes()[at] == c.bytes()[at]) continue;
+        if (frame.same()) frame.tensor = i, frame.offset = at;
+        ++(c.bytes()[at] != std::byte{0} ? frame.extra : frame.missing);
+      }
+    }
+  }
+  return frame;
+}
+
+Evidence frame_evidence(const Setting& setting, InputClass input_class, const Frame& frame) {
+  const Tensor& tensor = setting.contract->tensors[frame.tensor];
+  std::uint64_t element = frame.offset * 8 / bits_of(tensor.dtype);
+  Json json;
+  json["class"] = name_of(input_class);
+  json["seed"] = setting.limits.seed;
+  json["tensor"] = tensor.name;
+  json["element"] = element;
+  json["bytes_missing"] = frame.missing;
+  json["bytes_extra"] = frame.extra;
+  bool missing = frame.missing != 0;
+  return {missing ? "unwritten" : "frame",
+          missing ? "it leaves element " + std::to_string(element) + " of " + tensor.name +
+                        " unwritten, which the reference writes"
+                  : "it writes element " + std::to_string(element) + " of " + tensor.name +
+                        ", which the reference leaves alone",
+          {},
+          json.dump()};
+}
+
+/// A double as JSON has it: not-a-number and infinities as text.
+Json value_of(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  return value;
+}
+
+std::string text_of(double value) {
+  Json json = value_of(value);
+  return json.is_string() ? json.get<std::string>() : json.dump();
+}
+
+Evidence value_evidence(const Setting& setting, InputClass input_class, const Comparison& found,
+                        std::uint64_t blocks) {
+  const Mismatch& first = *found.first;
+  const Tensor& tensor = setting.contract->tensors[first.tensor];
+  Json json;
+  json["class"] = name_of(input_class);
+  json["seed"] = setting.limits.seed;
+  json["tensor"] = tensor.name;
+  json["index"] = first.index;
+  json["reference"] = value_of(first.reference);
+  json["candidate"] = value_of(first.candidate);
+  json["allowed_difference"] = value_of(first.allowed);
+  json["elements_failing"] = found.failing;
+  json["elements_compared"] = found.compared;
+  json["blocks"] = blocks;
+  json["yardstick"] = "the reference's own result";
+  std::string index;
+  for (std::uint64_t i : first.index) index += (index.empty() ? "" : ", ") + std::to_string(i);
+  return {"value",
+          tensor.name + "[" + index + "] is " + text_of(first.candidate) +
+              " where the reference has " + text_of(first.reference) + " (inputs: " +
+              std::string(name_of(input_class)) + "; " + std::to_string(found.failing) + " of " +
+              std::to_string(found.compared) + " elements differ)",
+          {},
+          json.dump()};
+}
+
+Answer compare_all(const Setting& setting, InputClass input_class, const ReferenceRun& reference,
+                   const Launched& candidate, Tested& tested) {
+  for (std::size_t i = 0; i < setting.contract->tensors.size(); ++i) {
+    const Tensor& tensor = setting.contract->tensors[i];
+    if (tensor.role != Role::output && tensor.role != Role::inout) continue;
+    Comparison found =
+        compare(*setting.contract, i, reference.launched.outputs[i].view(),
+                candidate.outputs[i].view(), {}, reference.launched.written[i].view());
+    tested.elements_compared += found.compared;
+    tested.candidate_error_max = std::max(tested.candidate_error_max, found.candidate_error_max);
+    tested.reference_error_max = std::max(tested.reference_error_max, found.reference_error_max);
+    if (found.failing != 0 && found.first)
+      return Step<Tested>(
+          Rejected{value_evidence(setting, input_class, found, reference.blocks.size())});
+  }
+  return {};
+}
+
+/// One class on some blocks, or on all of them.
+Answer test_class(const Setting& setting, InputClass input_class, bool whole, Tested& tested) {
+  Result<std::shared_ptr<const ReferenceRun>> reference =
+      run_reference(setting, input_class, whole);
+  if (!reference) return refuse(reference.error(), "the reference");
+  const ReferenceRun& known = **reference;
+  if (known.launched.trap) return reference_trap(*known.launched.trap);
+  EmulatedDevice device(setting.contract, input_class, setting.limits.seed);
+  if (Result<Done> done = device.fill(known.pages); !done)
+    return refuse(done.error(), "the inputs");
+  LaunchOptions options{known.blocks, ptx::AsyncSchedule::at_issue, setting.limits.steps_max};
+  Result<Launched> launched = device.launch(*setting.candidate, options);
+  if (!launched) return refuse(launched.error(), "the candidate");
+  if (launched->trap) {
+    TrapVerdict verdict = judge_trap(*launched->trap, device.buffers(), setting.text, "");
+    if (verdict.answer == TrapVerdict::Answer::rejected)
+      return Step<Tested>(Rejected{verdict.evidence});
+    return Step<Tested>(Undecided{
+        verdict.answer == TrapVerdict::Answer::exhausted ? Reason::exhausted : Reason::unsupported,
+        verdict.evidence});
+  }
+  Frame frame = frame_of(*setting.contract, known, *launched, device.pages());
+  bool all = known.blocks.size() == setting.contract->launch.blocks();
+  if (!frame.same() && all)
+    return Step<Tested>(Rejected{frame_evidence(setting, input_class, frame)});
+  if (!frame.same()) {
+    // Its blocks write elsewhere than the reference's: only the whole grid can tell.
+    std::uint64_t steps = known.launched.steps / known.blocks.size();
+    if (steps * setting.contract->launch.blocks() > whole_grid_steps_max)
+      return Step<Tested>(
+          Undecided{Reason::exhausted, frame_evidence(setting, input_class, frame)});
+    return test_class(setting, input_class, true, tested);
+  }
+  return compare_all(setting, input_class, known, *launched, tested);
+}
+
+}  // namespace
+
+Step<Tested> test(Sanitized candidate, const Limits& limits) {
+  const Contract& contract = *candidate.contract;
+  ptx::Parsed parsed = ptx::parse(contract.reference, "reference.ptx");
+  if (!parsed.errors.empty()) return parsed.errors[0];
+  Result<ptx::Program> reference = ptx::decode(parsed.module, contract.entry);
+  if (!reference) return refuse(reference.error(), "the reference");
+  Result<ptx::Program> program = ptx::decode(*candidate.module, contract.entry);
+  if (!program) return refuse(program.error(), "the candidate");
+  Setting setting{candidate.contract,
+                  &*reference,
+                  &*program,
+                  candidate.ptx,
+                  limits,
+                  hex(contract.identity()) + "/" + std::to_string(limits.seed) + "/" +
+                      std::to_string(limits.blocks_max)};
+  Tested tested{candidate, {}, 0, 0, 0};
+  for (InputClass input_class : input_classes(contract)) {
+    Answer answer = test_class(setting, input_class, false, tested);
+    if (answer) return std::move(*answer);
+    tested.inputs.emplace_back(name_of(input_class));
+  }
+  return tested;
+}
+
+}  // namespace lathe::gpu_node

@@ -1,0 +1,34 @@
+#pragma once
+
+// Blocks of a launch on the bits domain, as functions: what ptx/engine builds once a processor
+// variant stands behind them.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "ptx/both_observers.h"
+#include "ptx/cost_observer.h"
+#include "ptx/footprint.h"
+#include "ptx/order.h"
+#include "ptx/run.h"
+
+namespace lathe::ptx {
+
+struct BitsEnd {
+  std::optional<Trap> trap;  // Of the first block that trapped; the others were not run.
+  std::uint64_t steps = 0;   // Warp instructions.
+};
+
+/// `memory[i]` backs run.buffers[i]. Blocks run in the order given.
+BitsEnd emulate(const Run& run, std::span<std::byte* const> memory,
+                std::span<const std::uint64_t> blocks, FootprintObserver& footprint);
+BitsEnd emulate(const Run& run, std::span<std::byte* const> memory,
+                std::span<const std::uint64_t> blocks,
+                Both<FootprintObserver, OrderObserver>& observers);
+BitsEnd emulate(const Run& run, std::span<std::byte* const> memory,
+                std::span<const std::uint64_t> blocks,
+                Both<FootprintObserver, CostObserver>& observers);
+
+}  // namespace lathe::ptx

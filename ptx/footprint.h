@@ -1,0 +1,59 @@
+#pragma once
+
+// Which pages of global buffers a run touches, and which bytes it writes: so that inputs are made
+// only where they are read, and outputs compared only where they were written.
+
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "ptx/observer.h"
+
+namespace lathe::ptx {
+
+class FootprintObserver {
+ public:
+  static constexpr bool active = true;
+  static constexpr bool compares_writes = false;
+  static constexpr std::uint64_t page_bytes = 4096;
+
+  struct Marks {
+    std::uint64_t address = 0;
+    std::uint8_t* written = nullptr;   // One a byte; null: not wanted.
+    std::vector<std::uint8_t> pages;   // One a page: 1 where anything was read or written.
+  };
+  std::vector<Marks> buffers;
+
+  void on_block(const Program&, std::uint64_t, std::uint32_t, std::uint32_t) {}
+  void on_block_end() {}
+  void on_issue(std::uint32_t, std::uint32_t, Mask) {}
+  void on_access(const Access& access) {
+    if (access.space != Space::global || access.buffers == nullptr) return;
+    for (unsigned lane = 0; lane < lane_count; ++lane) {
+      if ((access.mask >> lane & 1) == 0) continue;
+      std::uint32_t number = (*access.buffers)[lane];
+      if (number >= buffers.size()) continue;
+      Marks& marks = buffers[number];
+      std::uint64_t offset = (*access.addresses)[lane] - marks.address;
+      marks.pages[offset / page_bytes] = 1;
+      marks.pages[(offset + access.bytes - 1) / page_bytes] = 1;
+      if (access.kind != AccessKind::read && marks.written != nullptr)
+        std::memset(marks.written + offset, 1, access.bytes);
+    }
+  }
+  void on_barrier_arrive(std::uint32_t, std::uint32_t, unsigned, std::uint32_t, Mask, bool) {}
+  void on_barrier_complete(unsigned, std::span<const Mask>, std::span<const Mask>) {}
+  void on_warp_barrier(std::uint32_t, std::uint32_t, Mask) {}
+  void on_async_commit(std::uint32_t, std::uint32_t, Mask) {}
+  void on_async_wait(std::uint32_t, std::uint32_t, Mask, std::uint32_t) {}
+  void on_fence(std::uint32_t, std::uint32_t, Mask, char, Proxy) {}
+  void on_mbarrier_init(std::uint32_t, std::uint32_t, std::uint64_t, std::uint32_t) {}
+  void on_mbarrier_arrive(std::uint32_t, std::uint32_t, Mask, std::uint64_t, std::uint64_t) {}
+  void on_mbarrier_wait(std::uint32_t, std::uint32_t, Mask, std::uint64_t, std::uint64_t) {}
+  void on_branch(std::uint32_t, std::uint32_t, Mask, Mask) {}
+  void on_exit(std::uint32_t, std::uint32_t, Mask) {}
+  bool good() const { return true; }
+};
+
+}  // namespace lathe::ptx
