@@ -10,11 +10,13 @@
 #include "gpu_node/assembler.h"
 #include "gpu_node/diagnostics.h"
 #include "gpu_node/targets.h"
+#include "ptx/isa.h"
 
 namespace lathe::gpu_node {
 namespace {
 
 constexpr std::size_t complaints_max = 20;
+constexpr std::size_t forms_max = 8;
 constexpr const char* file_name = "candidate.ptx";
 
 const ptx::Instruction* instruction_at(const ptx::Module& module, std::uint32_t line) {
@@ -32,6 +34,21 @@ std::string_view name_of(Diagnostic::Severity severity) {
   return severity == Diagnostic::Severity::error ? "error" : "fatal";
 }
 
+/// What the instruction table says of the line, where it too refuses it.
+void add_what_is_accepted(Json& entry, const ptx::Module& module, const ptx::Instruction& at,
+                          const std::string& target_name) {
+  Result<unsigned> version = ptx::parse_isa_version(module.version);
+  Result<ptx::Target> target = ptx::parse_target(target_name);
+  if (!version || !target) return;
+  Result<ptx::FormMatch> match = ptx::match(at, *version, *target);
+  if (match) return;
+  entry["table"] = match.error().what;
+  if (!match.error().remedy.empty()) entry["accepted"] = match.error().remedy;
+  std::vector<std::string> forms = ptx::forms_of(at.opcode);
+  if (forms.size() > forms_max) forms.resize(forms_max);
+  if (!forms.empty()) entry["forms"] = forms;
+}
+
 Json describe(const Diagnostic& diagnostic, const Screened& candidate, std::uint32_t& column) {
   Json entry;
   if (diagnostic.line != 0) entry["line"] = diagnostic.line;
@@ -46,6 +63,8 @@ Json describe(const Diagnostic& diagnostic, const Screened& candidate, std::uint
   entry["text"] = diagnostic.text;
   if (diagnostic.line != 0)
     entry["source"] = std::string(source_line(candidate.ptx, diagnostic.line));
+  if (at != nullptr && at->span.line == diagnostic.line)
+    add_what_is_accepted(entry, *candidate.module, *at, candidate.contract->target);
   return entry;
 }
 

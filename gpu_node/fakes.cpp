@@ -287,4 +287,53 @@ Result<std::vector<Fake>> make_fakes(const Contract& contract) {
   return fakes;
 }
 
+namespace {
+
+Result<Sanitized> as_candidate(const std::shared_ptr<const Contract>& contract,
+                               const std::string& name, const std::string& text) {
+  ptx::Parsed parsed = ptx::parse(text, name + ".ptx");
+  if (!parsed.errors.empty()) return parsed.errors[0];
+  Sanitized candidate;
+  candidate.contract = contract;
+  candidate.ptx = text;
+  candidate.module = std::make_shared<const ptx::Module>(std::move(parsed.module));
+  return candidate;
+}
+
+Error undecided(const std::string& name, const Evidence& evidence) {
+  return {Fault::unsupported, "the kernel \"" + name + "\" cannot be tested: " + evidence.reason,
+          "", evidence.place};
+}
+
+}  // namespace
+
+Result<Done> check_fakes(const std::shared_ptr<const Contract>& contract, const Limits& limits) {
+  Result<Sanitized> honest = as_candidate(contract, "reference", contract->reference);
+  if (!honest) return honest.error();
+  Step<Tested> passes = test(std::move(*honest), limits);
+  if (passes.error() != nullptr) return *passes.error();
+  if (passes.undecided() != nullptr) return undecided("reference", passes.undecided()->evidence);
+  if (passes.rejected() != nullptr)
+    return Error{Fault::malformed,
+                 "the reference fails its own test: " + passes.rejected()->evidence.reason,
+                 "",
+                 {}};
+  Result<std::vector<Fake>> fakes = make_fakes(*contract);
+  if (!fakes) return fakes.error();
+  for (const Fake& fake : *fakes) {
+    Result<Sanitized> candidate = as_candidate(contract, fake.name, fake.ptx);
+    if (!candidate) return candidate.error();
+    Step<Tested> step = test(std::move(*candidate), limits);
+    if (step.error() != nullptr) return *step.error();
+    if (step.undecided() != nullptr) return undecided(fake.name, step.undecided()->evidence);
+    if (step.passed() != nullptr)
+      return Error{Fault::malformed,
+                   "the test of this contract cannot tell the \"" + fake.name +
+                       "\" kernel from the reference",
+                   "choose inputs or a tolerance under which outputs differ",
+                   {}};
+  }
+  return Done{};
+}
+
 }  // namespace lathe::gpu_node

@@ -55,4 +55,8 @@ struct Fake {
 };
 Result<std::vector<Fake>> make_fakes(const Contract& contract);
 
+/// Runs the fakes and the reference through the test gate: malformed where a fake passes or the
+/// reference does not, with its name; unsupported where the emulated device cannot run them.
+Result<Done> check_fakes(const std::shared_ptr<const Contract>& contract, const Limits& limits);
+
 }  // namespace lathe::gpu_node

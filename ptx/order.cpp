@@ -250,7 +250,7 @@ void OrderObserver::on_async_wait(std::uint32_t warp, std::uint32_t, Mask mask,
     std::uint32_t thread = warp * lane_count + lane;
     CopyState& state = copies_[thread];
     std::erase_if(state.copies, [&](const Copy& copy) {
-      bool done = pending == 0 || copy.group + pending < state.committed;
+      bool done = copy.group + pending < state.committed;
       if (done) land(thread, copy);
       return done;
     });

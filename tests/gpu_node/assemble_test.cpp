@@ -173,6 +173,16 @@ TEST_CASE("a kernel that ptxas refuses is rejected with line, column and source 
   CHECK(evidence.json.find("/tmp") == std::string::npos);
 }
 
+TEST_CASE("a complaint says what the instruction table would accept there") {
+  if (without_assembler()) return;
+  std::string wrong = replaced(good, "st.global.b32 [%rd1], %r5;", "add.s33 %r1, %r2, %r3;");
+  Step<Assembled> step = assemble(candidate(wrong), *choose_assembler("8.0"), {});
+  REQUIRE(step.rejected());
+  Json json = Json::parse(step.rejected()->evidence.json);
+  CHECK_FALSE(json["complaints"][0]["table"].get<std::string>().empty());
+  CHECK(json["complaints"][0]["forms"][0].get<std::string>().starts_with("add"));
+}
+
 TEST_CASE("a version beyond the assembler is the host's lack, not the candidate's fault") {
   if (without_assembler()) return;
   Assembler assembler = *choose_assembler("8.0");

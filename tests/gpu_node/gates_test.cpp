@@ -166,6 +166,16 @@ TEST_CASE("each fake fails the test, and the reference beside them passes") {
   }
 }
 
+TEST_CASE("a contract under which a fake passes is refused with the fake's name") {
+  auto contract = std::make_shared<Contract>(*small("sum_8x512_fp16_sm_89"));
+  CHECK(check_fakes(contract, {}));
+  contract->tolerance.absolute = 1e9;
+  Result<Done> refused = check_fakes(contract, {});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().fault == Fault::malformed);
+  CHECK(refused.error().what.find("\"constant\"") != std::string::npos);
+}
+
 TEST_CASE("a large grid is sampled, and its fakes fail too") {
   auto contract = contract_at("suite/contracts/sum_fp16_sm_90a");
   Result<std::vector<Fake>> fakes = make_fakes(*contract);

@@ -289,6 +289,14 @@ TEST_CASE("waiting for all but the newest group lands the older ones only") {
   CHECK(scene.races() == 1);
 }
 
+TEST_CASE("a copy that no group holds is not waited for") {
+  Scene scene;
+  scene.copy(1, 0, 0);
+  scene.order.on_async_wait(0, 2, every_lane, 0);
+  scene.read(3, 0, 0, 1);
+  CHECK(scene.races() == 1);
+}
+
 TEST_CASE("a cp.async over a buffer that others still read is a race at its issue") {
   Scene scene;
   scene.write(1, 0, 0);
