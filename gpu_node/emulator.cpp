@@ -145,7 +145,9 @@ Result<Launched> EmulatedDevice::launch(const ptx::Program& program, const Launc
     std::vector<std::byte*> memory;
     Result<Launched> launched = prepare(footprint, memory);
     if (!launched) return launched;
+    footprint.watch = options.watch;
     ptx::BitsEnd end = emulate_with(footprint, memory);
+    launched->watch = footprint.watch;
     launched->trap = std::move(end.trap);
     launched->steps = end.steps;
     Result<bool> more = fill_touched(footprint);
@@ -246,7 +248,7 @@ TrapVerdict judge_trap(const ptx::Trap& trap, const std::vector<ptx::Buffer>& bu
 
 Result<std::vector<std::uint64_t>> EmulatedDevice::choose_blocks(const ptx::Program& program,
                                                                  const Limits& limits) {
-  LaunchOptions first{{0}, ptx::AsyncSchedule::at_issue, limits.steps_max};
+  LaunchOptions first{{0}, ptx::AsyncSchedule::at_issue, limits.steps_max, {}};
   Result<Launched> launched = launch(program, first);
   if (!launched) return launched.error();
   bool has_matrices = false;

@@ -45,12 +45,14 @@ struct Launched {
   std::vector<HostMemory> outputs, written;
   std::optional<ptx::Trap> trap;
   std::uint64_t steps = 0;
+  ptx::FootprintObserver::Watch watch;  // As LaunchOptions asked, answered.
 };
 
 struct LaunchOptions {
   std::vector<std::uint64_t> blocks;
   ptx::AsyncSchedule schedule = ptx::AsyncSchedule::at_issue;
   std::uint64_t steps_max = 0;  // Of a block.
+  ptx::FootprintObserver::Watch watch{};
 };
 
 class EmulatedDevice {

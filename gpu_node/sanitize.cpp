@@ -168,7 +168,7 @@ Step<Sanitized> sanitize(Assembled candidate, const Limits& limits) {
   EmulatedDevice device(candidate.contract, InputClass::declared, limits.seed);
   Result<std::vector<std::uint64_t>> blocks = device.choose_blocks(*program, limits);
   if (!blocks) return refuse(blocks.error());
-  LaunchOptions options{*blocks, ptx::AsyncSchedule::at_issue, limits.steps_max};
+  LaunchOptions options{*blocks, ptx::AsyncSchedule::at_issue, limits.steps_max, {}};
   Launched early, late;
   Result<std::optional<Step<Sanitized>>> fault =
       watch(device, *program, options, candidate.ptx, early);

@@ -102,7 +102,7 @@ Result<std::shared_ptr<const ReferenceRun>> run_reference(const Setting& setting
     if (!blocks) return blocks.error();
     run->blocks = std::move(*blocks);
   }
-  LaunchOptions options{run->blocks, ptx::AsyncSchedule::at_issue, setting.limits.steps_max};
+  LaunchOptions options{run->blocks, ptx::AsyncSchedule::at_issue, setting.limits.steps_max, {}};
   Result<Launched> launched = device.launch(*setting.reference, options);
   if (!launched) return launched.error();
   run->launched = std::move(*launched);
@@ -201,8 +201,35 @@ Evidence value_evidence(const Setting& setting, InputClass input_class, const Co
           json.dump()};
 }
 
+/// Runs once more to see who wrote the failing element, and says so in the evidence.
+void add_writer(const Setting& setting, EmulatedDevice& device, LaunchOptions options,
+                std::size_t tensor, std::uint64_t element, Evidence& evidence) {
+  options.watch.wanted = true;
+  options.watch.buffer = static_cast<std::uint32_t>(tensor);
+  options.watch.offset = element * bits_of(setting.contract->tensors[tensor].dtype) / 8;
+  Result<Launched> again = device.launch(*setting.candidate, options);
+  if (!again || !again->watch.seen) return;
+  const ptx::Operation& operation = setting.candidate->operations[again->watch.instruction];
+  evidence.place = {"", operation.line, operation.column};
+  Json json = Json::parse(evidence.json);
+  json["written_by"] = {{"line", operation.line},
+                        {"column", operation.column},
+                        {"source", std::string(source_line(setting.text, operation.line))},
+                        {"block", again->watch.block},
+                        {"thread", again->watch.thread}};
+  evidence.json = json.dump();
+}
+
+std::uint64_t element_of(const Tensor& tensor, const std::vector<std::uint64_t>& index) {
+  std::uint64_t element = 0;
+  for (std::size_t i = 0; i < index.size() && i < tensor.strides.size(); ++i)
+    element += index[i] * tensor.strides[i];
+  return element;
+}
+
 Answer compare_all(const Setting& setting, InputClass input_class, const ReferenceRun& reference,
-                   const Launched& candidate, Tested& tested) {
+                   const Launched& candidate, EmulatedDevice& device, const LaunchOptions& options,
+                   Tested& tested) {
   for (std::size_t i = 0; i < setting.contract->tensors.size(); ++i) {
     const Tensor& tensor = setting.contract->tensors[i];
     if (tensor.role != Role::output && tensor.role != Role::inout) continue;
@@ -212,9 +239,10 @@ Answer compare_all(const Setting& setting, InputClass input_class, const Referen
     tested.elements_compared += found.compared;
     tested.candidate_error_max = std::max(tested.candidate_error_max, found.candidate_error_max);
     tested.reference_error_max = std::max(tested.reference_error_max, found.reference_error_max);
-    if (found.failing != 0 && found.first)
-      return Step<Tested>(
-          Rejected{value_evidence(setting, input_class, found, reference.blocks.size())});
+    if (found.failing == 0 || !found.first) continue;
+    Evidence evidence = value_evidence(setting, input_class, found, reference.blocks.size());
+    add_writer(setting, device, options, i, element_of(tensor, found.first->index), evidence);
+    return Step<Tested>(Rejected{std::move(evidence)});
   }
   return {};
 }
@@ -229,7 +257,7 @@ Answer test_class(const Setting& setting, InputClass input_class, bool whole, Te
   EmulatedDevice device(setting.contract, input_class, setting.limits.seed);
   if (Result<Done> done = device.fill(known.pages); !done)
     return refuse(done.error(), "the inputs");
-  LaunchOptions options{known.blocks, ptx::AsyncSchedule::at_issue, setting.limits.steps_max};
+  LaunchOptions options{known.blocks, ptx::AsyncSchedule::at_issue, setting.limits.steps_max, {}};
   Result<Launched> launched = device.launch(*setting.candidate, options);
   if (!launched) return refuse(launched.error(), "the candidate");
   if (launched->trap) {
@@ -252,7 +280,7 @@ Answer test_class(const Setting& setting, InputClass input_class, bool whole, Te
           Undecided{Reason::exhausted, frame_evidence(setting, input_class, frame)});
     return test_class(setting, input_class, true, tested);
   }
-  return compare_all(setting, input_class, known, *launched, tested);
+  return compare_all(setting, input_class, known, *launched, device, options, tested);
 }
 
 }  // namespace

@@ -275,7 +275,7 @@ void CostObserver::on_mbarrier_wait(std::uint32_t warp, std::uint32_t, Mask, std
 
 void CostObserver::on_branch(std::uint32_t warp, std::uint32_t, Mask, Mask) {
   Warp& one = warps_[warp];
-  std::uint64_t now = one.now();
+  std::uint64_t now = arrival_of(one);
   // A short loop is unrolled: an iteration's loads need not wait for the one before.
   one.turns.push_back(now);
   std::uint64_t floor = one.floor + one.slots;

@@ -20,12 +20,24 @@ class FootprintObserver {
 
   struct Marks {
     std::uint64_t address = 0;
-    std::uint8_t* written = nullptr;   // One a byte; null: not wanted.
-    std::vector<std::uint8_t> pages;   // One a page: 1 where anything was read or written.
+    std::uint8_t* written = nullptr;  // One a byte; null: not wanted.
+    std::vector<std::uint8_t> pages;  // One a page: 1 where anything was read or written.
   };
   std::vector<Marks> buffers;
 
-  void on_block(const Program&, std::uint64_t, std::uint32_t, std::uint32_t) {}
+  /// One byte of a buffer whose last writer is wanted.
+  struct Watch {
+    bool wanted = false, seen = false;
+    std::uint32_t buffer = 0;
+    std::uint64_t offset = 0;
+    std::uint64_t block = 0;
+    std::uint32_t thread = 0, instruction = 0;
+  };
+  Watch watch;
+
+  void on_block(const Program&, std::uint64_t block, std::uint32_t, std::uint32_t) {
+    block_ = block;
+  }
   void on_block_end() {}
   void on_issue(std::uint32_t, std::uint32_t, Mask) {}
   void on_access(const Access& access) {
@@ -38,8 +50,15 @@ class FootprintObserver {
       std::uint64_t offset = (*access.addresses)[lane] - marks.address;
       marks.pages[offset / page_bytes] = 1;
       marks.pages[(offset + access.bytes - 1) / page_bytes] = 1;
-      if (access.kind != AccessKind::read && marks.written != nullptr)
-        std::memset(marks.written + offset, 1, access.bytes);
+      if (access.kind == AccessKind::read) continue;
+      if (marks.written != nullptr) std::memset(marks.written + offset, 1, access.bytes);
+      if (watch.wanted && number == watch.buffer && watch.offset >= offset &&
+          watch.offset < offset + access.bytes) {
+        watch.seen = true;
+        watch.block = block_;
+        watch.thread = access.warp * lane_count + lane;
+        watch.instruction = access.instruction;
+      }
     }
   }
   void on_barrier_arrive(std::uint32_t, std::uint32_t, unsigned, std::uint32_t, Mask, bool) {}
@@ -54,6 +73,9 @@ class FootprintObserver {
   void on_branch(std::uint32_t, std::uint32_t, Mask, Mask) {}
   void on_exit(std::uint32_t, std::uint32_t, Mask) {}
   bool good() const { return true; }
+
+ private:
+  std::uint64_t block_ = 0;
 };
 
 }  // namespace lathe::ptx

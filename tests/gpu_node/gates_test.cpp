@@ -126,6 +126,9 @@ TEST_CASE("a wrong value comes back with its class, element and both results") {
   CHECK(json["index"] == Json::array({7}));
   CHECK(json["reference"] != json["candidate"]);
   CHECK(json["yardstick"] == "the reference's own result");
+  CHECK(json["written_by"]["block"] == 7);
+  CHECK(json["written_by"]["source"].get<std::string>().find("st.global") != std::string::npos);
+  CHECK(verdict.evidence.place.line == json["written_by"]["line"].get<std::uint32_t>());
 }
 
 TEST_CASE("a store over the input is rejected with the tensor's name") {
