@@ -77,7 +77,7 @@ Result<Estimate> measure(const Measured& kernel, const Limits& limits) {
     return Error{Fault::unsupported, "there is no model of " + contract.target, "", {}};
   Result<ptx::Program> program = ptx::decode(*kernel.module, contract.entry);
   if (!program) return program.error();
-  EmulatedDevice device(kernel.contract, InputClass::declared, limits.seed);
+  EmulatedDevice device(kernel.contract, InputClass::declared, limits.seed, Alignment::allocated);
   LaunchOptions options;
   options.blocks =
       sample_blocks(contract.launch, std::min(limits.blocks_max, blocks_counted_max), limits.seed);

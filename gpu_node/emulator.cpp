@@ -22,9 +22,9 @@ constexpr int attempts_max = 16;  // Each reads inputs that the one before could
 
 std::uint64_t pages_of(std::uint64_t bytes) { return (bytes + page_bytes - 1) / page_bytes; }
 
-/// Aligned as the contract promises and not better, so that luck with an address is no help.
-std::uint64_t address_of(std::size_t tensor, std::uint64_t align) {
-  return (std::uint64_t{tensor} + 1) * 0x20'0000'0000 + align;
+std::uint64_t address_of(std::size_t tensor, std::uint64_t align, Alignment alignment) {
+  return (std::uint64_t{tensor} + 1) * 0x20'0000'0000 +
+         (alignment == Alignment::promised ? align : 0);
 }
 
 std::optional<InputClass> class_of(const Tensor& tensor, InputClass input_class) {
@@ -41,11 +41,11 @@ bool is_paged(const Tensor& tensor) {
 }  // namespace
 
 EmulatedDevice::EmulatedDevice(std::shared_ptr<const Contract> contract, InputClass input_class,
-                               std::uint64_t seed)
+                               std::uint64_t seed, Alignment alignment)
     : contract_(std::move(contract)), input_class_(input_class), seed_(seed) {
   for (std::size_t i = 0; i < contract_->tensors.size(); ++i) {
     const Tensor& tensor = contract_->tensors[i];
-    buffers_.push_back({tensor.name, address_of(i, tensor.align), tensor.span_bytes(),
+    buffers_.push_back({tensor.name, address_of(i, tensor.align, alignment), tensor.span_bytes(),
                         tensor.role != Role::input});
     bool has_input = class_of(tensor, input_class_).has_value();
     inputs_.push_back(has_input ? HostMemory(tensor.span_bytes()) : HostMemory());

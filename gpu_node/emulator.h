@@ -55,10 +55,14 @@ struct LaunchOptions {
   ptx::FootprintObserver::Watch watch{};
 };
 
+/// Where tensors begin: aligned as the contract promises and not better, so that luck with an
+/// address is no help; or as an allocator gives them, which is what sectors are counted with.
+enum class Alignment : std::uint8_t { promised, allocated };
+
 class EmulatedDevice {
  public:
   EmulatedDevice(std::shared_ptr<const Contract> contract, InputClass input_class,
-                 std::uint64_t seed);
+                 std::uint64_t seed, Alignment alignment = Alignment::promised);
 
   /// Runs these blocks on poisoned outputs. Observers may be null. An error is the host's or the
   /// contract's; what the kernel does wrong is a trap.

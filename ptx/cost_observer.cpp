@@ -117,15 +117,11 @@ void CostObserver::on_block(const Program& program, std::uint64_t, std::uint32_t
 }
 
 void CostObserver::on_block_end() {
-  std::uint64_t longest = 0, slots = 0;
-  for (const Warp& warp : warps_) {
-    longest = std::max(longest, arrival_of(warp));
-    slots = std::max(slots, warp.slots_total);
-  }
+  std::uint64_t longest = 0;
+  for (const Warp& warp : warps_) longest = std::max(longest, warp.cursor);
   longest += latencies_.block;
   counters_.critical_cycles += longest;
   counters_.critical_cycles_max = std::max(counters_.critical_cycles_max, longest);
-  if (longest <= slots) ++counters_.issue_bound_blocks;
   for (const auto& [buffer, sectors] : read_) counters_.read_sectors[buffer] = sectors.size();
   for (const auto& [buffer, sectors] : written_) counters_.written_sectors[buffer] = sectors.size();
 }
@@ -137,16 +133,17 @@ void CostObserver::on_issue(std::uint32_t number_of_warp, std::uint32_t instruct
   std::uint64_t slots = price.slots;
   ++counters_.executed[number(price.cost)];
   counters_.slots += slots;
-  warp.slots += slots;
-  warp.slots_total += slots;
   auto ready = [&](Spot place) -> std::uint64_t {
     return place / 64 < warp.ready.size() ? warp.ready[place / 64] : 0;
   };
-  issue_ = warp.floor;
+  bool early =
+      slots == 0 || price.cost == CostClass::global_load || price.cost == CostClass::async_copy;
+  issue_ = early ? warp.floor : warp.cursor;
   if (operation.guard != no_spot) issue_ = std::max(issue_, ready(operation.guard));
+  if (active != 0)
+    for (Spot place : program_->read(operation)) issue_ = std::max(issue_, ready(place));
+  warp.cursor = (early ? warp.cursor : issue_) + slots;
   if (active == 0) return;
-  for (Spot place : program_->read(operation)) issue_ = std::max(issue_, ready(place));
-  warp.latest = std::max(warp.latest, issue_);
   std::uint64_t done = issue_ + price.cycles;
   for (Spot place : program_->written(operation)) {
     if (place / 64 >= warp.ready.size()) continue;
@@ -227,14 +224,10 @@ void CostObserver::on_access(const Access& access) {
   if (access.space == Space::global) count_global(access);
 }
 
-std::uint64_t CostObserver::arrival_of(const Warp& warp) {
-  return warp.turns.empty() ? warp.now() : std::max(warp.now(), warp.turns.back());
-}
-
 void CostObserver::on_barrier_arrive(std::uint32_t warp, std::uint32_t, unsigned id, std::uint32_t,
                                      Mask, bool) {
   std::uint64_t& latest = barriers_[id];
-  latest = std::max(latest, arrival_of(warps_[warp]));
+  latest = std::max(latest, warps_[warp].cursor);
 }
 
 void CostObserver::on_barrier_complete(unsigned id, std::span<const Mask>,
@@ -252,7 +245,7 @@ void CostObserver::on_async_commit(std::uint32_t warp, std::uint32_t, Mask) {
 
 void CostObserver::on_async_wait(std::uint32_t warp, std::uint32_t, Mask, std::uint32_t pending) {
   Warp& one = warps_[warp];
-  std::uint64_t at = one.now();
+  std::uint64_t at = one.cursor;
   while (one.groups.size() > pending) {
     at = std::max(at, one.groups.front());
     one.groups.pop_front();
@@ -263,27 +256,24 @@ void CostObserver::on_async_wait(std::uint32_t warp, std::uint32_t, Mask, std::u
 void CostObserver::on_mbarrier_arrive(std::uint32_t warp, std::uint32_t, Mask, std::uint64_t offset,
                                       std::uint64_t phase) {
   std::uint64_t& latest = phases_[{offset, phase}];
-  latest = std::max(latest, arrival_of(warps_[warp]));
+  latest = std::max(latest, warps_[warp].cursor);
 }
 
 void CostObserver::on_mbarrier_wait(std::uint32_t warp, std::uint32_t, Mask, std::uint64_t offset,
                                     std::uint64_t phase) {
   auto found = phases_.find({offset, phase});
   if (found == phases_.end()) return;
-  warps_[warp].restart(std::max(warps_[warp].now(), found->second + latencies_.barrier));
+  warps_[warp].restart(std::max(warps_[warp].cursor, found->second + latencies_.barrier));
 }
 
 void CostObserver::on_branch(std::uint32_t warp, std::uint32_t, Mask, Mask) {
-  Warp& one = warps_[warp];
-  std::uint64_t now = arrival_of(one);
   // A short loop is unrolled: an iteration's loads need not wait for the one before.
-  one.turns.push_back(now);
-  std::uint64_t floor = one.floor + one.slots;
-  if (one.turns.size() > latencies_.unrolled) {
-    floor = std::max(floor, one.turns.front());
-    one.turns.pop_front();
-  }
-  one.restart(std::min(floor, now));
+  Warp& one = warps_[warp];
+  one.turns.push_back(one.cursor);
+  if (one.turns.size() <= latencies_.unrolled) return;
+  one.floor = std::max(one.floor, one.turns.front());
+  one.turns.pop_front();
+  one.requests = 0;
 }
 
 }  // namespace lathe::ptx

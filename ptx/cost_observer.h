@@ -2,9 +2,9 @@
 
 // Counts what blocks execute, as a device's model asks it: instructions by class, sectors, bank
 // conflicts, matrix work, and the longest chain of dependences through registers, barriers and
-// copies. The figures are of PTX as written: what an assembler removes or reorders inside a basic
-// block costs nothing here, and it is taken to order a block's instructions as well as the
-// dependences allow.
+// copies. A warp issues in the order of the text, one instruction after another, and waits for its
+// operands; only loads go ahead of what stands before them in their basic block, as an assembler
+// puts them.
 
 #include <array>
 #include <cstdint>
@@ -46,7 +46,6 @@ struct CostCounters {
   std::uint64_t atomics = 0;          // Lanes.
   std::uint64_t critical_cycles = 0;  // Sum over blocks of the longest chain.
   std::uint64_t critical_cycles_max = 0;
-  std::uint64_t issue_bound_blocks = 0;  // Blocks whose chain is a warp's own number of slots.
   /// By buffer: sectors that these blocks read and wrote, each once.
   std::map<std::uint32_t, std::uint64_t> read_sectors, written_sectors;
 
@@ -89,24 +88,19 @@ class CostObserver {
  private:
   struct Warp {
     std::vector<std::uint64_t> ready;  // By register.
-    std::uint64_t floor = 0;           // Nothing of this basic block issues before.
-    std::uint64_t slots = 0;           // Of this basic block.
-    std::uint64_t latest = 0;          // Issue of this basic block.
-    std::uint64_t requests = 0;        // Cycles of the load units in this basic block.
+    std::uint64_t floor = 0;           // Loads of this basic block may go as early as this.
+    std::uint64_t cursor = 0;          // Where the next instruction issues, in order.
+    std::uint64_t requests = 0;        // Cycles of the load units since `floor`.
     std::deque<std::uint64_t> turns;   // When the last few basic blocks were through.
     std::uint64_t copies_ready = 0;    // Of the open group.
     std::deque<std::uint64_t> groups;  // Committed, oldest first.
-    std::uint64_t slots_total = 0;
-    std::uint64_t now() const { return latest > floor + slots ? latest : floor + slots; }
     void restart(std::uint64_t at) {
-      floor = at;
-      slots = latest = requests = 0;
+      floor = cursor = at;
+      requests = 0;
     }
   };
   using Sectors = std::unordered_set<std::uint64_t>;
 
-  /// When everything that the warp has issued so far was issued.
-  static std::uint64_t arrival_of(const Warp& warp);
   void finish_load(const Access& access, std::uint64_t cycles);
   void count_shared(const Access& access);
   void count_global(const Access& access);
