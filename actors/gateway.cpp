@@ -3,7 +3,6 @@
 #include <caf/openssl/publish.hpp>
 #include <caf/scoped_actor.hpp>
 #include <chrono>
-#include <mutex>
 #include <thread>
 
 #include "actors/door.h"
@@ -56,7 +55,6 @@ class OpenGateway : public Gateway {
 
   void publish(const std::string& kind, const std::string& json) override {
     if (!events_) return;
-    std::lock_guard lock(mutex_);
     // A viewer that is slow or gone loses events and sees the gap; nobody here waits for it.
     static_cast<void>(events_->publish(kind, json));
   }
@@ -72,7 +70,6 @@ class OpenGateway : public Gateway {
   caf::actor_system& system_;
   std::unique_ptr<cluster::BlobServer> blobs_;
   std::unique_ptr<cluster::Publisher> events_;
-  std::mutex mutex_;
   caf::actor door_;
 };
 

@@ -3,7 +3,6 @@
 #include <caf/scoped_actor.hpp>
 #include <chrono>
 #include <future>
-#include <mutex>
 
 #include "actors/link.h"
 #include "actors/node_actor.h"
@@ -23,12 +22,6 @@ std::uint64_t seconds_now() {
                                         .count());
 }
 
-/// One blob client for all slots; each use is whole.
-struct Blobs {
-  std::mutex mutex;
-  std::unique_ptr<cluster::BlobClient> client;
-};
-
 WorkReply failed(Error error) {
   WorkReply reply;
   reply.error = std::move(error);
@@ -37,20 +30,16 @@ WorkReply failed(Error error) {
 
 /// What a slot is offered is a digest: the request is fetched, run in a child, and a large reply
 /// put where the coordinator finds it before it hears of it.
-Runner remote_runner(std::shared_ptr<Blobs> blobs, Runner run) {
+Runner remote_runner(std::shared_ptr<cluster::BlobClient> blobs, Runner run) {
   return [blobs, run](const std::string& text) -> WorkReply {
     Result<Digest> digest = parse_digest(text);
     if (!digest) return failed(digest.error());
-    Result<std::string> request = [&] {
-      std::lock_guard lock(blobs->mutex);
-      return blobs->client->fetch(*digest);
-    }();
+    Result<std::string> request = blobs->fetch(*digest);
     if (!request) return failed(request.error());
     WorkReply reply = run(*request);
     std::string bytes = encode(reply);
     if (bytes.size() <= inline_reply_bytes_max) return reply;
-    std::lock_guard lock(blobs->mutex);
-    Result<Digest> put = blobs->client->store(bytes);
+    Result<Digest> put = blobs->store(bytes);
     return put ? reply : failed(put.error());
   };
 }
@@ -65,7 +54,7 @@ Result<Done> wait(caf::actor_system& system, const DispatcherActor& link,
 }
 
 NodeSettings slot_settings(const NodeRequest& request, const cluster::Bundle& bundle,
-                           const std::shared_ptr<Blobs>& blobs) {
+                           const std::shared_ptr<cluster::BlobClient>& blobs) {
   NodeSettings settings;
   settings.name = bundle.name;
   settings.runner = remote_runner(blobs, child_runner(std::chrono::seconds(3600), 0));
@@ -88,10 +77,9 @@ Result<Done> serve_node(const NodeRequest& request) {
   Scratch scratch;
   Result<cluster::TlsFiles> files = cluster::write_tls(*bundle, scratch.path());
   if (!files) return files.error();
-  auto blobs = std::make_shared<Blobs>();
   auto client = cluster::BlobClient::open(*bundle);
   if (!client) return client.error();
-  blobs->client = *std::move(client);
+  std::shared_ptr<cluster::BlobClient> blobs = *std::move(client);
   Result<std::unique_ptr<System>> system =
       make_system(Certificates{files->certificate, files->key, files->authority});
   if (!system) return system.error();
