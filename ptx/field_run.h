@@ -1,0 +1,46 @@
+#pragma once
+
+// Running a program's blocks in the field domain: the engine behind the verifier.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ptx/field.h"
+#include "ptx/machine.h"
+#include "ptx/order.h"
+
+namespace lathe::ptx::field {
+
+struct FieldLaunch {
+  const Program* program = nullptr;
+  Shape shape;
+  std::vector<Buffer> buffers;
+  std::string parameters;
+  AsyncSchedule schedule = AsyncSchedule::at_issue;
+  std::uint64_t steps_max = 0;       // Of one block.
+  OrderObserver* order = nullptr;    // Watches, where there is one.
+};
+
+/// One program at one point. Blocks may be run in any order; a trap ends only its block.
+class FieldRunner {
+ public:
+  FieldRunner(std::shared_ptr<const Point> point, FieldLaunch launch);
+  ~FieldRunner();
+
+  struct Outcome {
+    std::optional<Trap> trap;
+    std::vector<Written> written;
+  };
+  Outcome run(std::uint64_t block);
+  Summary& summary();
+  /// Bits of f32 literals that were read as floats, sorted.
+  std::vector<std::uint32_t> literals() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace lathe::ptx::field

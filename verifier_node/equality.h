@@ -1,0 +1,53 @@
+#pragma once
+
+// One point: all blocks of both programs in the field domain, and their outputs met.
+
+#include <functional>
+#include <map>
+#include <optional>
+
+#include "ptx/field_run.h"
+#include "verifier_node/plan.h"
+#include "verifier_node/sides.h"
+
+namespace lathe::verifier_node {
+
+struct BlockRange {
+  std::uint64_t begin = 0, end = 0;
+};
+
+struct StoppedBlock {
+  Side side = Side::candidate;
+  std::uint64_t block = 0;
+  ptx::Trap trap;
+};
+
+/// Which candidate blocks wrote each page of 1024 elements: where a witness is looked for.
+using Writers = std::map<std::pair<std::size_t, std::uint64_t>, std::vector<std::uint64_t>>;
+
+struct PointResult {
+  std::optional<Difference> difference, precision;
+  std::optional<StoppedBlock> stopped;
+  std::vector<ptx::OrderFinding> races;
+  bool order_follows_all = true;
+  std::uint64_t race_block = 0;
+  std::uint64_t compared = 0, degree = 0, blocks = 0;
+  std::unordered_set<std::uint64_t> inconclusive;
+  ptx::field::Summary reference, candidate;
+  std::vector<std::uint32_t> literals;  // f32 bits that either side read as a float.
+  Writers reference_writers, candidate_writers;
+};
+
+struct PointRequest {
+  std::uint64_t seed = 0, point = 0;
+  bool watch_order = false;     // Of the candidate.
+  bool remember_writers = false;
+  std::uint64_t steps_max = 0;
+  BlockRange reference_blocks, candidate_blocks;
+  std::function<void(std::uint64_t, std::uint64_t)> progress;
+  std::vector<std::string>* sampled = nullptr;
+};
+
+Result<PointResult> run_point(const Sides& sides, const Plan& plan, const PointRequest& request);
+
+}  // namespace lathe::verifier_node

@@ -1,0 +1,41 @@
+#pragma once
+
+// The two programs of a verification, decoded, with how each is launched.
+
+#include <string>
+#include <vector>
+
+#include "contract/contract.h"
+#include "ptx/machine.h"
+#include "ptx/module.h"
+#include "ptx/program.h"
+#include "verifier_node/ledger.h"
+
+namespace lathe::verifier_node {
+
+struct Subject {
+  const ptx::Module* module = nullptr;
+  ptx::Program program;
+  Launch launch;
+
+  std::uint32_t line_of(std::uint32_t operation) const {
+    return operation < program.operations.size() ? program.operations[operation].line : 0;
+  }
+};
+
+struct Sides {
+  const Contract* contract = nullptr;
+  Subject reference, candidate;
+  std::vector<ptx::Buffer> buffers;
+  std::string parameters;
+
+  const Subject& at(Side side) const { return side == Side::reference ? reference : candidate; }
+  ptx::Shape shape(Side side) const;
+};
+
+/// Blocks as (x, y, z) of a grid.
+std::array<std::uint32_t, 3> block_index(const Launch& launch, std::uint64_t block);
+/// Threads of a block in the same way.
+std::array<std::uint32_t, 3> thread_index(const Launch& launch, std::uint32_t thread);
+
+}  // namespace lathe::verifier_node
