@@ -50,6 +50,8 @@ struct MmaOperands;
 class Field {
  public:
   static constexpr bool complains = true;
+  /// Meanings have effects here: lanes are computed one after another, and only active ones.
+  static constexpr bool vectorises = false;
   template <Type T>
   using Value = std::conditional_t<is_number<T>, NumberValue<T>, BitsValue<T>>;
 
@@ -70,8 +72,8 @@ class Field {
   }
   void complain(ComplaintKind kind, std::string_view what) { complain(kind, what, lane_); }
 
-  Lanes make_lanes(std::uint32_t bytes) { return {new_plane(bytes)}; }
-  Region make_region(std::uint64_t bytes) { return {new_plane(bytes), -1, {}}; }
+  Lanes make_lanes(std::uint32_t bytes) { return {new_plane(bytes + 64)}; }
+  Region make_region(std::uint64_t bytes) { return {new_plane(bytes + 16), -1, {}}; }
   Region& buffer(std::size_t i) { return buffers_[i]; }
 
   void read(Region& from, std::uint64_t offset, Lanes& to, Cell cell, unsigned bytes);
@@ -86,9 +88,19 @@ class Field {
   void poison(Region& region, std::uint64_t offset, std::uint64_t bytes);
   void poke(Region& region, std::uint64_t offset, unsigned bytes, std::uint64_t bits);
   void put(Lanes& lanes, Cell cell, unsigned bytes, std::uint64_t bits) {
-    std::memcpy(&lanes.plane->bits[cell.at()], &bits, bytes);
+    std::memset(&lanes.plane->bits[cell.at()], 0, bytes);
+    std::memcpy(&lanes.plane->bits[cell.at()], &bits, std::min(bytes, 8u));
     std::memset(&lanes.plane->tags[cell.at()], 0, bytes * sizeof(Tag));
   }
+  /// A whole register for the lanes of a mask.
+  void copy_all(Lanes& lanes, Spot to, Spot from, unsigned width, Mask mask) {
+    for (std::uint8_t lane = 0; lane < lane_count; ++lane)
+      if ((mask >> lane & 1) != 0)
+        copy(lanes, {to, static_cast<std::uint8_t>(width), 0, lane}, lanes,
+             {from, static_cast<std::uint8_t>(width), 0, lane}, width);
+  }
+  /// Before another block.
+  void forget() { complaint_.reset(); }
   void extend(Lanes& lanes, Cell cell, unsigned bytes, bool sign);
   bool same(Region& region, std::uint64_t offset, const Lanes& lanes, Cell cell, unsigned bytes);
 
@@ -103,9 +115,13 @@ class Field {
   std::optional<Mask> truths(const Lanes& lanes, Spot place, Mask mask) const;
 
   template <Type T>
-  Value<T> load(const Lanes& lanes, Cell cell);
+  Value<T> load(const Lanes& lanes, Cell cell) const;
   template <Type T>
   void store(Lanes& lanes, Cell cell, const Value<T>& value);
+  template <Type T>
+  void store(Lanes& lanes, Cell cell, bool truth) requires(T == Type::pred) {
+    put(lanes, cell, 4, truth ? 1 : 0);
+  }
   void settle(Lanes&, Definedness, Spot, Spot, Spot, Spot, Mask) {}
   void multiply(Lanes& lanes, const Mma& mma);
 

@@ -21,52 +21,52 @@ NumberValue<T> clamped(Form f, Field* field, Number number, bool exact = false) 
 
 template <Type T>
 NumberValue<T> add(Form f, const NumberValue<T>& a, const NumberValue<T>& b) {
-  return clamped<T>(f, a.field, a.field->arithmetic().add(a.number, b.number));
+  return clamped<T>(f, a.field, a.field->arithmetic().add(a.get(), b.get()));
 }
 template <Type T>
 NumberValue<T> sub(Form f, const NumberValue<T>& a, const NumberValue<T>& b) {
-  return clamped<T>(f, a.field, a.field->arithmetic().sub(a.number, b.number));
+  return clamped<T>(f, a.field, a.field->arithmetic().sub(a.get(), b.get()));
 }
 template <Type T>
 NumberValue<T> mul(Form f, const NumberValue<T>& a, const NumberValue<T>& b) {
-  return clamped<T>(f, a.field, a.field->arithmetic().mul(a.number, b.number));
+  return clamped<T>(f, a.field, a.field->arithmetic().mul(a.get(), b.get()));
 }
 template <Type T>
 NumberValue<T> fused(Form f, const NumberValue<T>& a, const NumberValue<T>& b,
                      const NumberValue<T>& c) {
   Arithmetic& arithmetic = a.field->arithmetic();
-  return clamped<T>(f, a.field, arithmetic.add(arithmetic.mul(a.number, b.number), c.number));
+  return clamped<T>(f, a.field, arithmetic.add(arithmetic.mul(a.get(), b.get()), c.get()));
 }
 template <Type T>
 NumberValue<T> divide(Form f, const NumberValue<T>& a, const NumberValue<T>& b) {
-  return clamped<T>(f, a.field, a.field->arithmetic().divide(a.number, b.number));
+  return clamped<T>(f, a.field, a.field->arithmetic().divide(a.get(), b.get()));
 }
 template <Type T>
 NumberValue<T> reciprocal(Form f, const NumberValue<T>& a) {
   Arithmetic& arithmetic = a.field->arithmetic();
-  return clamped<T>(f, a.field, arithmetic.divide(arithmetic.literal(1, T), a.number));
+  return clamped<T>(f, a.field, arithmetic.divide(arithmetic.literal(1, T), a.get()));
 }
 template <Type T>
 NumberValue<T> square_root(Form f, const NumberValue<T>& a) {
-  return clamped<T>(f, a.field, a.field->arithmetic().square_root(a.number));
+  return clamped<T>(f, a.field, a.field->arithmetic().square_root(a.get()));
 }
 template <Type T>
 NumberValue<T> reciprocal_root(Form f, const NumberValue<T>& a) {
   Arithmetic& arithmetic = a.field->arithmetic();
-  Number root = arithmetic.square_root(a.number);
+  Number root = arithmetic.square_root(a.get());
   return clamped<T>(f, a.field, arithmetic.divide(arithmetic.literal(1, T), root));
 }
 template <Type T>
 NumberValue<T> exponential2(Form f, const NumberValue<T>& a) {
-  return clamped<T>(f, a.field, a.field->arithmetic().exp2(a.number));
+  return clamped<T>(f, a.field, a.field->arithmetic().exp2(a.get()));
 }
 template <Type T>
 NumberValue<T> logarithm2(Form f, const NumberValue<T>& a) {
-  return clamped<T>(f, a.field, a.field->arithmetic().log2(a.number));
+  return clamped<T>(f, a.field, a.field->arithmetic().log2(a.get()));
 }
 template <Type T>
 NumberValue<T> hyperbolic_tangent(Form f, const NumberValue<T>& a) {
-  return clamped<T>(f, a.field, a.field->arithmetic().tanh(a.number));
+  return clamped<T>(f, a.field, a.field->arithmetic().tanh(a.get()));
 }
 template <Type T>
 NumberValue<T> unmodelled(const NumberValue<T>& a, std::string_view what) {
@@ -83,21 +83,21 @@ NumberValue<T> cosine(Form, const NumberValue<T>& a) {
 }
 template <Type T>
 NumberValue<T> negate(Form, const NumberValue<T>& a) {
-  return made<T>(a.field, a.field->arithmetic().negate(a.number), true);
+  return made<T>(a.field, a.field->arithmetic().negate(a.get()), true);
 }
 template <Type T>
 NumberValue<T> absolute(Form, const NumberValue<T>& a) {
-  return made<T>(a.field, a.field->arithmetic().absolute(a.number), true);
+  return made<T>(a.field, a.field->arithmetic().absolute(a.get()), true);
 }
 template <Type T>
 NumberValue<T> copysign_of(const NumberValue<T>& a, const NumberValue<T>& b) {
-  return made<T>(a.field, a.field->arithmetic().copysign(a.number, b.number), true);
+  return made<T>(a.field, a.field->arithmetic().copysign(a.get(), b.get()), true);
 }
 
 template <Type T>
 NumberValue<T> extreme(Form f, const NumberValue<T>& a, const NumberValue<T>& b, bool larger) {
   Arithmetic& arithmetic = a.field->arithmetic();
-  Number x = a.number, y = b.number;
+  Number x = a.get(), y = b.get();
   bool flips = false;
   if (f.has(Flag::xorsign_abs)) flips = std::signbit(x.shadow) != std::signbit(y.shadow);
   if (f.has(Flag::xorsign_abs) || f.has(Flag::abs)) {
@@ -119,11 +119,12 @@ NumberValue<T> minimum(Form f, const NumberValue<T>& a, const NumberValue<T>& b)
 
 template <Type T>
 bool compare(Form f, const NumberValue<T>& a, const NumberValue<T>& b) {
-  if (a.number.special == Special::poison || b.number.special == Special::poison) {
+  Number x = a.get(), y = b.get();
+  if (x.special == Special::poison || y.special == Special::poison) {
     a.field->complain(ComplaintKind::undefined, "an undefined value is compared");
     return false;
   }
-  std::optional<int> order = a.field->arithmetic().order(a.number, b.number);
+  std::optional<int> order = a.field->arithmetic().order(x, y);
   if (f.comparison == Comparison::num) return order.has_value();
   if (f.comparison == Comparison::nan) return !order.has_value();
   bool unordered = f.comparison >= Comparison::equ && f.comparison <= Comparison::geu;
@@ -154,17 +155,18 @@ bool compare(Form f, const NumberValue<T>& a, const NumberValue<T>& b) {
 
 template <Type T>
 bool is_special(Form f, const NumberValue<T>& a) {
+  Number x = a.get();
   switch (f.constant) {
     case 0:
-      return a.number.finite();
+      return x.finite();
     case 1:
-      return a.number.infinite();
+      return x.infinite();
     case 2:
-      return a.number.special != Special::nan;
+      return x.special != Special::nan;
     case 3:
-      return a.number.special == Special::nan;
+      return x.special == Special::nan;
     case 4:
-      return a.number.finite() && a.number.shadow != 0;
+      return x.finite() && x.shadow != 0;
     default:
       return false;
   }
@@ -188,7 +190,7 @@ inline Number to_integral(Arithmetic& arithmetic, const Number& a, Rounding roun
 
 template <Type To, Type From>
 BitsValue<To> number_to_bits(Form f, const NumberValue<From>& a) {
-  Number whole = to_integral(a.field->arithmetic(), a.number, f.rounding);
+  Number whole = to_integral(a.field->arithmetic(), a.get(), f.rounding);
   if (whole.special == Special::poison) return all_poison<To>(a.field);
   if (!whole.finite() || !whole.is(literal_bits)) {
     a.field->complain(ComplaintKind::undecided,
@@ -214,7 +216,7 @@ BitsValue<To> number_to_bits(Form f, const NumberValue<From>& a) {
 template <Type To, Type From>
 auto convert(Form f, const NumberValue<From>& a) {
   if constexpr (is_number<To>) {
-    Number number = a.number;
+    Number number = a.get();
     if (f.has(Flag::to_integer)) number = to_integral(a.field->arithmetic(), number, f.rounding);
     if constexpr (To == Type::tf32) {
       if (number.fits > 11) number.rounds = rounded(number.rounds, 11);
@@ -231,6 +233,10 @@ auto convert(Form f, const NumberValue<From>& a) {
 template <Type To, Type From>
 auto convert(Form f, const BitsValue<From>& a) {
   if constexpr (is_number<To>) {
+    if (!is_integer(From)) {
+      a.field->complain(ComplaintKind::unsupported, "the field domain has no such format yet");
+      return made<To>(a.field, a.field->arithmetic().poison());
+    }
     if (!a.exact) {
       recast<untyped_of(To)>(opaque<untyped_of(To)>(a.field, a));
       return made<To>(a.field, a.field->arithmetic().poison());
@@ -268,26 +274,23 @@ auto convert(Form f, const BitsValue<From>& a) {
 // Registers.
 
 template <Type T>
-Field::Value<T> Field::load(const Lanes& lanes, Cell cell) {
-  std::size_t at = cell.at();
-  lane_ = cell.lane;
+Field::Value<T> Field::load(const Lanes& lanes, Cell cell) const {
+  Field* self = const_cast<Field*>(this);  // Values find their domain, which machines hold const.
+  self->lane_ = cell.lane;
   if constexpr (is_number<T>) {
     NumberValue<T> out;
-    out.field = this;
-    out.id = read_number(&lanes.plane->bits[at], &lanes.plane->tags[at], T);
-    out.literal = lanes.plane->tags[at] == 0;
-    if (out.literal) std::memcpy(&out.bits, &lanes.plane->bits[at], sizeof(out.bits));
-    out.number = number(out.id);
+    out.field = self;
+    out.raw = load<untyped_of(T)>(lanes, cell);
     return out;
   } else {
     constexpr unsigned bytes = BitsValue<T>::bytes;
-    BitsValue<T> out(this, 0);
+    std::size_t at = cell.at();
+    BitsValue<T> out(self, 0);
     std::memcpy(&out.bits, &lanes.plane->bits[at], bytes);
-    const Tag* tags = &lanes.plane->tags[at];
+    std::memcpy(out.tags.data(), &lanes.plane->tags[at], sizeof(out.tags));
     Tag any = 0;
-    for (unsigned i = 0; i < bytes; ++i) any |= tags[i];
+    for (unsigned i = 0; i < bytes; ++i) any |= out.tags[i];
     out.exact = any == 0;
-    if (!out.exact) std::memcpy(out.tags.data(), tags, sizeof(out.tags));
     return out;
   }
 }
@@ -305,6 +308,11 @@ void Field::store(Lanes& lanes, Cell cell, const Value<T>& value) {
       std::memset(tags, 0, bytes * sizeof(Tag));
     } else {
       std::memcpy(tags, value.tags.data(), bytes * sizeof(Tag));
+    }
+    // No register is narrower than two bytes: 8 bits are extended.
+    if constexpr (bytes == 1) {
+      lanes.plane->bits[at + 1] = is_signed(T) && (value.bits & 0x80) != 0 ? 0xFF : 0;
+      tags[1] = value.exact ? 0 : tags[0] == poison_tag ? poison_tag : 0;
     }
   }
 }

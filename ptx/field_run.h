@@ -19,8 +19,8 @@ struct FieldLaunch {
   std::vector<Buffer> buffers;
   std::string parameters;
   AsyncSchedule schedule = AsyncSchedule::at_issue;
-  std::uint64_t steps_max = 0;       // Of one block.
-  OrderObserver* order = nullptr;    // Watches, where there is one.
+  std::uint64_t steps_max = 0;     // Of one block.
+  OrderObserver* order = nullptr;  // Watches, where there is one.
 };
 
 /// One program at one point. Blocks may be run in any order; a trap ends only its block.

@@ -29,6 +29,8 @@ struct BitsValue {
 
   BitsValue() = default;
   BitsValue(Field* domain, Unsigned exact_bits) : field(domain), bits(exact_bits) {}
+  /// Of a comparison's truth, which is only stored.
+  explicit BitsValue(std::uint32_t truth) requires(T == Type::pred) : bits(truth) {}
 
   bool poisoned() const {
     if (exact) return false;
@@ -48,14 +50,21 @@ struct BitsValue {
   }
 };
 
-/// A float: a number of the arena (id), or a literal with its bits.
+/// A float: as a register holds it until somebody asks for the number, or a new number.
 template <Type T>
 struct NumberValue {
   Field* field = nullptr;
-  std::uint32_t id = 0;  // 0: not in the arena yet.
-  bool literal = false;  // `bits` are exact.
-  UnsignedOf<width_of(T) / 8> bits = 0;
+  BitsValue<untyped_of(T)> raw;
+  bool fresh = false;  // `number` is the value and not in the arena yet.
   Number number;
+
+  Number get() const {
+    if (fresh) return number;
+    if (raw.exact) return field->number(field->literal(static_cast<std::uint64_t>(raw.bits), T));
+    std::array<std::uint8_t, sizeof(raw.bits)> bytes;
+    std::memcpy(bytes.data(), &raw.bits, sizeof(raw.bits));
+    return field->number(field->read_number(bytes.data(), raw.tags.data(), T));
+  }
 };
 
 template <Type T>
@@ -79,6 +88,7 @@ template <Type T>
 NumberValue<T> made(Field* field, Number number, bool exact = false) {
   NumberValue<T> out;
   out.field = field;
+  out.fresh = true;
   out.number = Arithmetic::in_format(number, T == Type::tf32 ? Type::f32 : T, exact);
   return out;
 }
@@ -94,40 +104,34 @@ void finish_bits(BitsValue<T>& value) {
 }
 
 template <Type To, Type From>
-auto recast(BitsValue<From> a) {
+BitsValue<To> relabelled(const BitsValue<From>& a) {
+  BitsValue<To> out(a.field, static_cast<typename BitsValue<To>::Unsigned>(a.bits));
+  out.exact = a.exact;
+  if (!a.exact) std::copy_n(a.tags.begin(), out.tags.size(), out.tags.begin());
+  return out;
+}
+template <Type To, Type From>
+auto recast(const BitsValue<From>& a) {
   if constexpr (is_number<To>) {
     NumberValue<To> out;
     out.field = a.field;
-    std::array<std::uint8_t, sizeof(a.bits)> raw;
-    std::memcpy(raw.data(), &a.bits, sizeof(a.bits));
-    std::array<Tag, sizeof(a.bits)> tags{};
-    if (!a.exact) tags = a.tags;
-    out.id = a.field->read_number(raw.data(), tags.data(), To);
-    out.number = a.field->number(out.id);
-    out.literal = a.exact;
-    out.bits = a.bits;
+    out.raw = relabelled<untyped_of(To)>(a);
     return out;
   } else {
-    BitsValue<To> out(a.field, static_cast<typename BitsValue<To>::Unsigned>(a.bits));
-    out.exact = a.exact;
-    if (!a.exact)
-      for (unsigned i = 0; i < out.tags.size(); ++i) out.tags[i] = a.tags[i];
-    return out;
+    return relabelled<To>(a);
   }
 }
 template <Type To, Type From>
-auto recast(NumberValue<From> a) {
-  if constexpr (is_number<To>) {
-    return recast<To>(recast<untyped_of(From)>(a));
-  } else {
-    BitsValue<To> out(a.field, static_cast<typename BitsValue<To>::Unsigned>(a.bits));
-    if (a.literal) return out;
-    std::uint32_t id = a.id != 0 ? a.id : a.field->keep(a.number);
-    out.exact = false;
-    for (unsigned i = 0; i < out.tags.size(); ++i)
-      out.tags[i] = id == a.field->poison_id() ? poison_tag : id << 3 | i;
-    return out;
+auto recast(const NumberValue<From>& a) {
+  BitsValue<untyped_of(From)> bits = a.raw;
+  if (a.fresh) {
+    std::uint32_t id = a.field->keep(a.number);
+    bits = BitsValue<untyped_of(From)>(a.field, 0);
+    bits.exact = false;
+    for (unsigned i = 0; i < bits.tags.size(); ++i)
+      bits.tags[i] = id == a.field->poison_id() ? poison_tag : id << 3 | i;
   }
+  return recast<To>(bits);
 }
 
 // Integers.
@@ -275,6 +279,12 @@ BitsValue<T> select(bool which, const BitsValue<T>& yes, const BitsValue<T>& no)
 template <Type T>
 NumberValue<T> select(bool which, const NumberValue<T>& yes, const NumberValue<T>& no) {
   return which ? yes : no;
+}
+
+template <Type T>
+BitsValue<T> select(const BitsValue<Type::pred>& which, const BitsValue<T>& yes,
+                    const BitsValue<T>& no) {
+  return !which.exact ? opaque<T>(which.field, which) : (which.bits & 1) != 0 ? yes : no;
 }
 
 /// Of a float's bytes: whole bytes move.

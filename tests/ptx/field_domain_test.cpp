@@ -30,15 +30,15 @@ TEST_CASE("two halves of a word are two elements, and come back to their places"
   w.field.read(w.field.buffer(0), 8, w.lanes, World::word(0), 4);
   auto low = w.field.load<Type::f16>(w.lanes, World::half(0));
   auto high = w.field.load<Type::f16>(w.lanes, World::half(0, 2));
-  CHECK(low.number.r == w.point->input(0, 4).r);
-  CHECK(high.number.r == w.point->input(0, 5).r);
+  CHECK(low.get().r == w.point->input(0, 4).r);
+  CHECK(high.get().r == w.point->input(0, 5).r);
   CHECK(w.field.complaint() == nullptr);
 }
 
 TEST_CASE("a float read across two numbers is undecided, not a value") {
   World w;
   w.field.read(w.field.buffer(0), 8, w.lanes, World::word(0), 4);
-  w.field.load<Type::f32>(w.lanes, World::word(0));
+  w.field.load<Type::f32>(w.lanes, World::word(0)).get();
   REQUIRE(w.field.complaint() != nullptr);
   CHECK(w.field.complaint()->kind == ComplaintKind::undecided);
 }
@@ -46,7 +46,7 @@ TEST_CASE("a float read across two numbers is undecided, not a value") {
 TEST_CASE("exact bits are a literal where a float is read, and integers elsewhere") {
   World w;
   w.field.put(w.lanes, World::word(0), 4, 0x40400000);
-  CHECK(w.field.load<Type::f32>(w.lanes, World::word(0)).number.shadow == 3);
+  CHECK(w.field.load<Type::f32>(w.lanes, World::word(0)).get().shadow == 3);
   CHECK(w.field.load<Type::u32>(w.lanes, World::word(0)).bits == 0x40400000);
   CHECK(*w.field.exact(w.lanes, World::word(0), 4) == 0x40400000);
 }
@@ -67,10 +67,10 @@ TEST_CASE("clearing, setting and flipping the sign bit are abs, -abs and neg") {
   auto x = w.field.load<Type::f16>(w.lanes, World::half(0));
   w.field.store<Type::f32>(w.lanes, World::word(1), convert<Type::f32>(Form{}, x));
   auto bits = w.field.load<Type::b32>(w.lanes, World::word(1));
-  auto number = [](const auto& v) { return recast<Type::f32>(v).number; };
-  CHECK(number(bits ^ literal(bits, 0x80000000u)).shadow == -x.number.shadow);
-  CHECK(number(bits & literal(bits, 0x7FFFFFFFu)).shadow == std::fabs(x.number.shadow));
-  CHECK(number(bits | literal(bits, 0x80000000u)).shadow == -std::fabs(x.number.shadow));
+  auto number = [](const auto& v) { return recast<Type::f32>(v).get(); };
+  CHECK(number(bits ^ literal(bits, 0x80000000u)).shadow == -x.get().shadow);
+  CHECK(number(bits & literal(bits, 0x7FFFFFFFu)).shadow == std::fabs(x.get().shadow));
+  CHECK(number(bits | literal(bits, 0x80000000u)).shadow == -std::fabs(x.get().shadow));
   (void)(bits & literal(bits, 0x7FFFFFFEu));
   CHECK(w.field.complaint() != nullptr);
 }
@@ -81,7 +81,7 @@ TEST_CASE("the sign bits of a pair flip both halves") {
   auto bits = w.field.load<Type::b32>(w.lanes, World::word(0));
   w.field.store<Type::b32>(w.lanes, World::word(1), bits ^ literal(bits, 0x80008000u));
   auto high = w.field.load<Type::f16>(w.lanes, World::half(1, 2));
-  CHECK(high.number.shadow == -w.point->input(0, 1).shadow);
+  CHECK(high.get().shadow == -w.point->input(0, 1).shadow);
 }
 
 TEST_CASE("shifts by whole bytes and masks move fragments, other shifts are opaque") {
@@ -90,7 +90,7 @@ TEST_CASE("shifts by whole bytes and masks move fragments, other shifts are opaq
   auto bits = w.field.load<Type::u32>(w.lanes, World::word(0));
   auto upper = shift_right(bits, BitsValue<Type::u32>(&w.field, 16));
   w.field.store<Type::u32>(w.lanes, World::word(1), upper);
-  CHECK(w.field.load<Type::f16>(w.lanes, World::half(1)).number.r == w.point->input(0, 1).r);
+  CHECK(w.field.load<Type::f16>(w.lanes, World::half(1)).get().r == w.point->input(0, 1).r);
   CHECK(w.field.complaint() == nullptr);
   shift_right(bits, BitsValue<Type::u32>(&w.field, 13));
   CHECK(w.field.complaint() != nullptr);
@@ -113,7 +113,7 @@ TEST_CASE("a register that nothing set is poison: it moves, but decides nothing"
   CHECK_FALSE(w.field.exact(w.lanes, World::word(1), 4));
   auto poison = w.field.load<Type::f32>(w.lanes, World::word(1));
   auto sum = add(Form{}, poison, poison);
-  CHECK(sum.number.special == Special::poison);
+  CHECK(sum.get().special == Special::poison);
   CHECK(w.field.complaint() == nullptr);
   compare(Form{}, poison, poison);
   REQUIRE(w.field.complaint() != nullptr);
@@ -180,24 +180,24 @@ TEST_CASE("a matrix product agrees with sums of products, zeros from bits includ
   Arithmetic& arithmetic = w.field.arithmetic();
   Number sum = arithmetic.literal(0, Type::f32);
   for (unsigned q = 0; q < 16; ++q) {
-    Number x = w.field.load<Type::f16>(w.lanes, a[q]).number;
-    Number y = w.field.load<Type::f16>(w.lanes, b[q * 8 + 5]).number;
+    Number x = w.field.load<Type::f16>(w.lanes, a[q]).get();
+    Number y = w.field.load<Type::f16>(w.lanes, b[q * 8 + 5]).get();
     sum = arithmetic.add(sum, arithmetic.mul(x, y));
   }
   w.field.multiply(w.lanes, mma);
-  Number product = w.field.load<Type::f32>(w.lanes, c[5]).number;
+  Number product = w.field.load<Type::f32>(w.lanes, c[5]).get();
   CHECK(product.r == sum.r);
   CHECK(product.shadow == Approx(sum.shadow));
-  CHECK(product.r != w.field.load<Type::f32>(w.lanes, c[6]).number.r);
+  CHECK(product.r != w.field.load<Type::f32>(w.lanes, c[6]).get().r);
 }
 
 TEST_CASE("a collection keeps what registers and memory hold") {
   World w;
   w.field.read(w.field.buffer(0), 0, w.lanes, World::word(0), 4);
-  auto before = w.field.load<Type::f16>(w.lanes, World::half(0)).number.r;
+  auto before = w.field.load<Type::f16>(w.lanes, World::half(0)).get().r;
   for (unsigned i = 0; i < (3u << 20); ++i)
     w.field.read(w.field.buffer(0), 64, w.lanes, World::word(1), 4);
-  CHECK(w.field.load<Type::f16>(w.lanes, World::half(0)).number.r == before);
+  CHECK(w.field.load<Type::f16>(w.lanes, World::half(0)).get().r == before);
   CHECK(w.field.peak_numbers() < (3u << 20));
 }
 
