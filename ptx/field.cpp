@@ -73,6 +73,15 @@ std::uint32_t Field::literal(std::uint64_t bits, Type type) {
   return found->second;
 }
 
+std::vector<std::uint32_t> Field::literals() const {
+  std::vector<std::uint32_t> out;
+  for (const auto& [key, id] : literals_)
+    if (key >> 56 == static_cast<std::uint64_t>(Type::f32))
+      out.push_back(static_cast<std::uint32_t>(key));
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
 std::uint32_t Field::read_number(const std::uint8_t* bits, const Tag* tags, Type type) {
   unsigned bytes = width_of(type) / 8;
   Tag first = tags[0];

@@ -141,6 +141,9 @@ class Field {
   /// Hands over what the block wrote, in order of tensor and element, and forgets the block.
   std::vector<Written> finish_block();
 
+  /// Bits of the f32 literals that were read, sorted.
+  std::vector<std::uint32_t> literals() const;
+
   static constexpr std::uint64_t page_bytes = 1024;
   std::uint64_t peak_numbers() const { return peak_; }
 

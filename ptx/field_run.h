@@ -8,19 +8,19 @@
 #include <vector>
 
 #include "ptx/field.h"
-#include "ptx/machine.h"
 #include "ptx/order.h"
+#include "ptx/run.h"
 
 namespace lathe::ptx::field {
 
 struct FieldLaunch {
   const Program* program = nullptr;
   Shape shape;
-  std::vector<Buffer> buffers;
+  std::vector<Buffer> buffers;  // Ascending by address; the point's recipes in the same order.
   std::string parameters;
   AsyncSchedule schedule = AsyncSchedule::at_issue;
-  std::uint64_t steps_max = 0;     // Of one block.
-  OrderObserver* order = nullptr;  // Watches, where there is one.
+  std::uint64_t steps_max = 0;  // Of one block.
+  bool watch_order = false;
 };
 
 /// One program at one point. Blocks may be run in any order; a trap ends only its block.
@@ -37,6 +37,10 @@ class FieldRunner {
   Summary& summary();
   /// Bits of f32 literals that were read as floats, sorted.
   std::vector<std::uint32_t> literals() const;
+  /// Null where nobody watches.
+  const OrderObserver* order() const;
+  std::uint64_t steps() const;
+  std::uint64_t peak_numbers() const;
 
  private:
   struct State;
