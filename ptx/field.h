@@ -114,8 +114,9 @@ class Field {
   }
   std::optional<Mask> truths(const Lanes& lanes, Spot place, Mask mask) const;
 
+  /// Inlined, so that the loads of sources that a row does not have vanish.
   template <Type T>
-  Value<T> load(const Lanes& lanes, Cell cell) const;
+  [[gnu::always_inline]] Value<T> load(const Lanes& lanes, Cell cell) const;
   template <Type T>
   void store(Lanes& lanes, Cell cell, const Value<T>& value);
   template <Type T>

@@ -274,7 +274,7 @@ auto convert(Form f, const BitsValue<From>& a) {
 // Registers.
 
 template <Type T>
-Field::Value<T> Field::load(const Lanes& lanes, Cell cell) const {
+inline Field::Value<T> Field::load(const Lanes& lanes, Cell cell) const {
   Field* self = const_cast<Field*>(this);  // Values find their domain, which machines hold const.
   self->lane_ = cell.lane;
   if constexpr (is_number<T>) {

@@ -56,8 +56,12 @@ struct NumberValue {
   Field* field = nullptr;
   BitsValue<untyped_of(T)> raw;
   bool fresh = false;  // `number` is the value and not in the arena yet.
-  Number number;
+  // Left as it is until it is set: most values are only read from registers.
+  union {
+    Number number;
+  };
 
+  NumberValue() {}
   Number get() const {
     if (fresh) return number;
     if (raw.exact) return field->number(field->literal(static_cast<std::uint64_t>(raw.bits), T));

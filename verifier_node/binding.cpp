@@ -17,26 +17,6 @@ namespace {
 
 constexpr std::uint64_t recipe_stream = 0x5EC1, input_stream = 0x14B7;
 
-unsigned bytes_of(ParameterType type) {
-  switch (type) {
-    case ParameterType::b8:
-    case ParameterType::u8:
-    case ParameterType::s8:
-      return 1;
-    case ParameterType::b16:
-    case ParameterType::u16:
-    case ParameterType::s16:
-      return 2;
-    case ParameterType::b64:
-    case ParameterType::u64:
-    case ParameterType::s64:
-    case ParameterType::f64:
-      return 8;
-    default:
-      return 4;
-  }
-}
-
 bool proved_as_number(Dtype dtype) {
   return dtype == Dtype::f16 || dtype == Dtype::bf16 || dtype == Dtype::f32 || dtype == Dtype::f64;
 }

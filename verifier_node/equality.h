@@ -30,8 +30,7 @@ struct PointResult {
   std::optional<StoppedBlock> stopped;
   std::vector<ptx::OrderFinding> races;
   bool order_follows_all = true;
-  std::uint64_t race_block = 0;
-  std::uint64_t compared = 0, degree = 0, blocks = 0;
+  std::uint64_t compared = 0, degree = 0, blocks = 0, steps = 0, peak_numbers = 0;
   std::unordered_set<std::uint64_t> inconclusive;
   ptx::field::Summary reference, candidate;
   std::vector<std::uint32_t> literals;  // f32 bits that either side read as a float.
@@ -40,7 +39,8 @@ struct PointResult {
 
 struct PointRequest {
   std::uint64_t seed = 0, point = 0;
-  bool watch_order = false;     // Of the candidate.
+  bool watch_order = false;  // Of the candidate.
+  ptx::AsyncSchedule schedule = ptx::AsyncSchedule::at_issue;
   bool remember_writers = false;
   std::uint64_t steps_max = 0;
   BlockRange reference_blocks, candidate_blocks;

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "contract/contract.h"
-#include "ptx/machine.h"
 #include "ptx/module.h"
 #include "ptx/program.h"
+#include "ptx/run.h"
 #include "verifier_node/ledger.h"
 
 namespace lathe::verifier_node {
