@@ -44,7 +44,7 @@ void collect_literals(const ptx::Operand& operand, std::uint32_t line,
   for (const ptx::Operand& part : operand.parts) collect_literals(part, line, lines);
 }
 
-void note_literals(const ptx::Module& module, const ptx::Function& function, bool of_reference,
+void note_literals(const ptx::Function& function, bool of_reference,
                    std::set<std::uint32_t>& squares, Plan& plan) {
   std::map<std::uint32_t, std::uint32_t> lines;
   for (const ptx::Instruction& instruction : function.instructions) {
@@ -55,7 +55,6 @@ void note_literals(const ptx::Module& module, const ptx::Function& function, boo
     for (const ptx::Operand& operand : instruction.operands)
       collect_literals(operand, instruction.span.line, lines);
   }
-  (void)module;
   for (const auto& [bits, line] : lines) {
     double value = std::bit_cast<float>(bits);
     if (!std::isfinite(value) || value == 0) continue;
@@ -66,9 +65,10 @@ void note_literals(const ptx::Module& module, const ptx::Function& function, boo
     if (reading.exact) continue;
     std::array<char, 16> text{};
     std::snprintf(text.data(), text.size(), "0x%08X", bits);
-    plan.assumed.push_back("constant " + std::string(text.data()) + " read as " + reading.text() +
-                           " (" + (of_reference ? "reference" : "candidate") + " line " +
-                           std::to_string(line) + ")");
+    plan.readings.push_back({bits, "constant " + std::string(text.data()) + " read as " +
+                                       reading.text() + " (" +
+                                       (of_reference ? "reference" : "candidate") + " line " +
+                                       std::to_string(line) + ")"});
   }
 }
 
@@ -83,7 +83,7 @@ Plan make_plan(const ptx::Module& reference, const ptx::Module& candidate, const
   for (const ptx::Module* module : {&reference, &candidate}) {
     if (const ptx::Function* function = module->find_entry(entry)) {
       for (const ptx::Instruction& instruction : function->instructions) look_at(instruction, uses);
-      note_literals(*module, *function, of_reference, squares, plan);
+      note_literals(*function, of_reference, squares, plan);
     }
     of_reference = false;
   }

@@ -20,7 +20,8 @@ struct Plan {
   bool strict_maximum = true;  // False: the winner by shadow, with many points.
   std::vector<std::uint32_t> squares;
   std::vector<double> boundaries;
-  std::vector<std::string> assumed;  // Literals read as named reals, with their lines.
+  /// Literals that are read as another real than their own, with their lines.
+  std::vector<std::pair<std::uint32_t, std::string>> readings;
 };
 
 Plan make_plan(const ptx::Module& reference, const ptx::Module& candidate, const std::string& entry,

@@ -20,6 +20,9 @@ struct Options {
   std::uint64_t stress_blocks = 8;
   std::uint64_t steps_max =
       0;  // Warp instructions; 0: no limit. Reaching it is undecided (exhausted).
+  /// Blocks of the reference to prove, where both grids are equal: a proof split over verifiers.
+  /// block_end 0: to the last. Only all ranges together prove the kernel; `scope` says which.
+  std::uint64_t block_begin = 0, block_end = 0;
   std::optional<Launch> reference_launch,
       candidate_launch;  // Where they differ from the contract's.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;

@@ -1,0 +1,297 @@
+// What a finding of the points becomes: refuted where the bits domain replays
+// it, else undecided.
+
+#include <algorithm>
+#include <set>
+
+#include "base/random.h"
+#include "verifier_node/binding.h"
+#include "verifier_node/verifier.h"
+
+namespace lathe::verifier_node {
+namespace {
+
+constexpr std::uint64_t block_stream = 0xB10C, seed_stream = 0x5EED;
+/// Inputs of people's seeds are small numbers: a witness names one.
+constexpr std::uint64_t declared_seeds = 3;
+/// Above so many warp instructions a block, the further classes run on fewer
+/// blocks.
+constexpr std::uint64_t long_block_steps = 40'000;
+
+}  // namespace
+
+void Verifier::refute(const Witness& witness, std::string code, std::string reason) {
+  findings_.witness = witness;
+  findings_.decide("refuted", std::move(code), std::move(reason));
+}
+
+std::string Verifier::name_of_element(const Difference& difference) const {
+  const Tensor& tensor = contract_->tensors[difference.tensor];
+  std::string text = tensor.name + "[";
+  for (std::uint64_t index : index_of(tensor, difference.element))
+    text += (text.back() == '[' ? "" : ", ") + std::to_string(index);
+  return text + "]";
+}
+
+std::vector<std::uint64_t> Verifier::candidate_blocks_of(
+    const std::vector<std::uint64_t>& blocks) const {
+  std::set<std::uint64_t> wanted(blocks.begin(), blocks.end()), found;
+  for (const auto& [page, writers] : reference_writers_) {
+    if (std::none_of(writers.begin(), writers.end(),
+                     [&](std::uint64_t block) { return wanted.contains(block); }))
+      continue;
+    if (auto other = candidate_writers_.find(page); other != candidate_writers_.end())
+      found.insert(other->second.begin(), other->second.end());
+  }
+  return {found.begin(), found.end()};
+}
+
+StressPlan Verifier::sampled_blocks(std::uint64_t count) const {
+  std::uint64_t begin = reference_range_.begin, total = reference_range_.end - begin;
+  std::set<std::uint64_t> blocks;
+  blocks.insert(begin);
+  blocks.insert(begin + total - 1);
+  const auto& grid = sides_.reference.launch.grid;
+  if (count > 3 && grid[0] > 1 && grid[0] <= total) blocks.insert(begin + grid[0] - 1);
+  for (std::uint64_t i = 0; blocks.size() < std::min(count, total) && i < 64 * count; ++i)
+    blocks.insert(begin + philox64(options_->seed, block_stream, i) % total);
+  StressPlan plan;
+  plan.reference_blocks.assign(blocks.begin(), blocks.end());
+  plan.candidate_blocks = candidate_blocks_of(plan.reference_blocks);
+  return plan;
+}
+
+/// Every class, and some seeds of the declared one, until one parts the two.
+Result<std::optional<Witness>> Verifier::search(const StressPlan& plan) {
+  for (InputClass input_class : input_classes(*contract_)) {
+    std::uint64_t seeds = input_class == InputClass::declared ? declared_seeds : 1;
+    for (std::uint64_t i = 0; i < seeds; ++i) {
+      std::uint64_t seed = philox64(options_->seed, seed_stream, i) >> 40;
+      Result<std::optional<Witness>> witness = try_input(replay_, sides_, plan, input_class, seed);
+      // Where the reference itself does not run, another input may do.
+      if (witness && *witness) return witness;
+    }
+  }
+  return std::optional<Witness>{};
+}
+
+Result<Done> Verifier::conclude_stopped(const StoppedBlock& stopped) {
+  using ptx::TrapKind;
+  const ptx::Trap& trap = stopped.trap;
+  std::string code = code_of(trap.kind);
+  bool of_reference = stopped.side == Side::reference;
+  const Subject& subject = sides_.at(stopped.side);
+  std::string text = trap.what + " (line " + std::to_string(trap.line) + ")";
+  if (of_reference || !refutes(trap.kind)) {
+    UnsupportedPart part{of_reference, trap.line, trap.column, "", trap.what, ""};
+    for (const ptx::Operation& op : subject.program.operations)
+      if (op.line == trap.line && op.column == trap.column &&
+          op.instruction < subject.program.texts.size())
+        part.instruction = subject.program.texts[op.instruction];
+    if (code == "unsupported") findings_.unsupported.push_back(std::move(part));
+    undecided(code == "exhausted" ? "exhausted" : "unsupported",
+              (of_reference ? "the reference: " : "") + text);
+    return Done{};
+  }
+  Check check = code == "bounds"     ? Check::bounds
+                : code == "frame"    ? Check::inputs_unchanged
+                : code == "deadlock" ? Check::deadlock
+                                     : Check::races;
+  findings_.set(check, CheckState::failed);
+  for (InputClass input_class : input_classes(*contract_)) {
+    Result<Done> ready = replay_.use_inputs(input_class, 1);
+    if (!ready) return ready.error();
+    Replayed replayed = replay_.run(Side::candidate, {stopped.block});
+    if (!replayed.trap || !refutes(replayed.trap->kind)) continue;
+    Witness witness = trap_witness(sides_, *replayed.trap);
+    witness.replayed = true;
+    witness.input_class = name_of(input_class);
+    witness.input_seed = 1;
+    refute(witness, code_of(replayed.trap->kind), text);
+    return Done{};
+  }
+  undecided("not_witnessed", text + "; the bits domain does not show it");
+  return Done{};
+}
+
+Result<Done> Verifier::conclude_race(const ptx::OrderFinding& race, bool follows_all) {
+  findings_.set(Check::races, CheckState::failed);
+  std::string lines = "lines " + std::to_string(sides_.candidate.line_of(race.first.instruction)) +
+                      " and " + std::to_string(sides_.candidate.line_of(race.second.instruction));
+  if (!follows_all) {
+    undecided("unsupported", "an order by fences or strong accesses is not followed: " + lines);
+    return Done{};
+  }
+  Result<Done> ready = replay_.use_inputs(InputClass::declared, 1);
+  if (!ready) return ready.error();
+  for (auto schedule : {ptx::AsyncSchedule::at_issue, ptx::AsyncSchedule::at_wait}) {
+    Replayed replayed = replay_.run(Side::candidate, {race.second.block}, schedule, true);
+    if (replayed.races.empty()) continue;
+    Witness witness = race_witness(sides_, replayed.races.front());
+    witness.replayed = true;
+    witness.input_class = name_of(InputClass::declared);
+    witness.input_seed = 1;
+    refute(witness, "race", "two accesses of one place without order between them, " + lines);
+    return Done{};
+  }
+  undecided("not_witnessed", "a race that the bits domain does not show, " + lines);
+  return Done{};
+}
+
+Result<Done> Verifier::conclude_frame(const Difference& difference) {
+  findings_.set(Check::written_set, CheckState::failed);
+  Result<Done> ready = replay_.use_inputs(InputClass::declared, 1);
+  if (!ready) return ready.error();
+  bool missing = difference.kind == Difference::Kind::missing;
+  // One side wrote the element in the field; the other must not write it in the
+  // bits domain.
+  std::vector<std::uint64_t> blocks{missing ? difference.reference_block
+                                            : difference.candidate_block};
+  Side writer = missing ? Side::reference : Side::candidate;
+  Replayed one = replay_.run(writer, blocks);
+  std::size_t width =
+      std::max<std::size_t>(1, bits_of(contract_->tensors[difference.tensor].dtype) / 8);
+  bool wrote = !one.trap && one.written[difference.tensor][difference.element * width] != 0;
+  std::string element = name_of_element(difference);
+  std::string text =
+      missing ? element + " is not written" : element + " is written, and should not";
+  if (!wrote) {
+    undecided("not_witnessed", text + "; the bits domain does not show it");
+    return Done{};
+  }
+  Witness witness;
+  witness.kind = "frame";
+  witness.tensor = contract_->tensors[difference.tensor].name;
+  witness.index = index_of(contract_->tensors[difference.tensor], difference.element);
+  witness.blocks.push_back(block_index(sides_.at(writer).launch, blocks[0]));
+  witness.replayed = true;
+  witness.input_class = name_of(InputClass::declared);
+  witness.input_seed = 1;
+  refute(witness, "frame", text);
+  return Done{};
+}
+
+Result<Done> Verifier::conclude_difference(const Difference& difference) {
+  using Kind = Difference::Kind;
+  std::string element = name_of_element(difference);
+  switch (difference.kind) {
+    case Kind::missing:
+    case Kind::extra:
+      return conclude_frame(difference);
+    case Kind::shallow:
+      undecided("unsupported", element + " nests exponentials deeper than the chain of primes");
+      return Done{};
+    default:
+      break;
+  }
+  findings_.set(Check::equality, CheckState::failed);
+  StressPlan plan{{difference.reference_block}, {difference.candidate_block}};
+  Result<std::optional<Witness>> witness = search(plan);
+  if (!witness) return witness.error();
+  if (*witness) {
+    refute(**witness, (*witness)->kind, element + " differs");
+    return Done{};
+  }
+  if (difference.kind == Kind::undefined) {
+    undecided("poison", "an undefined value reaches " + element);
+  } else if (difference.kind == Kind::twice) {
+    undecided("not_witnessed", "two blocks write " + element);
+  } else {
+    undecided("not_witnessed", element + " differs over the reals, not witnessed");
+  }
+  return Done{};
+}
+
+/// Roundings, divisors and guards: equal over the reals, but perhaps not as
+/// floats.
+Result<Done> Verifier::conclude_obligations() {
+  auto set = [&](Check check, bool good) {
+    findings_.set(check, good ? CheckState::passed : CheckState::failed);
+  };
+  set(Check::precision, !precision_);
+  set(Check::divisors, unsigned_divisors_ == 0);
+  set(Check::guards, unguarded_ == 0);
+  if (!inconclusive_.empty()) {
+    findings_.set(Check::equality, CheckState::skipped);
+    undecided("unsupported", std::to_string(inconclusive_.size()) +
+                                 " outputs were conclusive at no point; more points may help");
+    return Done{};
+  }
+  if (!precision_ && unsigned_divisors_ == 0 && unguarded_ == 0) return Done{};
+  Result<std::optional<Witness>> witness = search(sampled_blocks(4));
+  if (!witness) return witness.error();
+  auto line = [&](std::int64_t at) {
+    return at < 0
+               ? std::string()
+               : " (line " +
+                     std::to_string(sides_.candidate.line_of(static_cast<std::uint32_t>(at))) + ")";
+  };
+  if (*witness) {
+    findings_.set(Check::stress, CheckState::failed);
+    std::string why = precision_                ? "it rounds more often than the reference"
+                      : unsigned_divisors_ != 0 ? "it divides by what may be zero"
+                                                : "an exponential has no guard";
+    refute(**witness, (*witness)->kind, "equal over the reals, but " + why);
+  } else if (unguarded_ != 0) {
+    undecided("unguarded", "unguarded exponential" + line(unguarded_at_));
+  } else if (unsigned_divisors_ != 0) {
+    undecided("divisor", "divides by what may be zero" + line(divisor_at_));
+  } else {
+    undecided("precision", name_of_element(*precision_) +
+                               " is rounded more often, or to fewer bits, than by the reference");
+  }
+  return Done{};
+}
+
+/// Copies that land as late as their waits allow, on sampled blocks.
+Result<Done> Verifier::check_late_copies() {
+  if (!uses_copies_) return Done{};
+  Result<Done> ready = replay_.use_inputs(InputClass::declared, 1);
+  if (!ready) return ready.error();
+  std::vector<std::uint64_t> blocks = sampled_blocks(3).candidate_blocks;
+  blocks.resize(std::min<std::size_t>(blocks.size(), 3));
+  Replayed late = replay_.run(Side::candidate, blocks, ptx::AsyncSchedule::at_wait, true);
+  if (!late.races.empty()) return conclude_race(late.races.front(), late.order_follows_all);
+  if (!late.trap) return Done{};
+  findings_.set(Check::races, CheckState::failed);
+  if (!refutes(late.trap->kind)) {
+    undecided("unsupported", late.trap->what);
+    return Done{};
+  }
+  Witness witness = trap_witness(sides_, *late.trap);
+  witness.replayed = true;
+  witness.input_class = name_of(InputClass::declared);
+  witness.input_seed = 1;
+  refute(witness, code_of(late.trap->kind),
+         late.trap->what + ", with copies that land as late as allowed (line " +
+             std::to_string(late.trap->line) + ")");
+  return Done{};
+}
+
+Result<Done> Verifier::stress() {
+  std::uint64_t total = sides_.reference.launch.blocks() + sides_.candidate.launch.blocks();
+  bool long_blocks = steps_ / std::max<std::uint64_t>(1, plan_.runs * total) > long_block_steps;
+  StressPlan all = sampled_blocks(std::max<std::uint64_t>(options_->stress_blocks, 1));
+  StressPlan few = long_blocks ? sampled_blocks(2) : all;
+  for (InputClass input_class : input_classes(*contract_)) {
+    const StressPlan& plan = input_class == InputClass::declared ? all : few;
+    std::uint64_t seed = philox64(options_->seed, seed_stream, 0) >> 40;
+    Result<std::optional<Witness>> witness = try_input(replay_, sides_, plan, input_class, seed);
+    if (!witness) {
+      undecided("unsupported", witness.error().what);
+      return Done{};
+    }
+    if (*witness) {
+      findings_.set(Check::stress, CheckState::failed);
+      refute(**witness, (*witness)->kind,
+             "equal over the reals, but beyond the tolerance on inputs of class " +
+                 std::string(name_of(input_class)));
+      return Done{};
+    }
+    findings_.proof.stress_blocks += plan.reference_blocks.size();
+  }
+  findings_.set(Check::stress, CheckState::passed);
+  return Done{};
+}
+
+}  // namespace lathe::verifier_node

@@ -1,0 +1,68 @@
+#pragma once
+
+// Both programs on concrete inputs in the bits domain: stress runs, and the
+// replay of what the field domain found, so that nothing is refuted that the
+// emulator does not show.
+
+#include <optional>
+
+#include "contract/compare.h"
+#include "contract/inputs.h"
+#include "ptx/order.h"
+#include "verifier_node/findings.h"
+#include "verifier_node/sides.h"
+
+namespace lathe::verifier_node {
+
+struct Replayed {
+  std::optional<ptx::Trap> trap;
+  std::vector<std::string> bytes;    // Of each tensor that may be written; poisoned before.
+  std::vector<std::string> written;  // One byte a byte.
+  std::vector<ptx::OrderFinding> races;
+  bool order_follows_all = true;
+};
+
+class Replay {
+ public:
+  explicit Replay(const Sides& sides) : sides_(&sides) {}
+
+  /// The inputs of the next runs.
+  Result<Done> use_inputs(InputClass input_class, std::uint64_t seed);
+  Replayed run(Side side, const std::vector<std::uint64_t>& blocks,
+               ptx::AsyncSchedule schedule = ptx::AsyncSchedule::at_issue, bool watch_order = false,
+               std::uint64_t steps_max = 0);
+  /// The first element that the reference wrote and the candidate has
+  /// differently, beyond the tolerance; also one that it did not write.
+  std::optional<Mismatch> compare(const Replayed& reference, const Replayed& candidate) const;
+  InputClass input_class() const { return class_; }
+  std::uint64_t input_seed() const { return seed_; }
+
+ private:
+  const Sides* sides_;
+  InputClass class_ = InputClass::declared;
+  std::uint64_t seed_ = 0;
+  bool ready_ = false;
+  std::vector<std::string> inputs_;
+};
+
+/// What blocks to run for a value: of the reference, and those of the candidate
+/// that write there.
+struct StressPlan {
+  std::vector<std::uint64_t> reference_blocks, candidate_blocks;
+};
+
+/// Runs both on an input and gives a witness where they part; an error where
+/// the reference itself does not run.
+Result<std::optional<Witness>> try_input(Replay& replay, const Sides& sides, const StressPlan& plan,
+                                         InputClass input_class, std::uint64_t seed);
+
+Witness value_witness(const Replay& replay, const Sides& sides, const Mismatch& mismatch);
+Witness trap_witness(const Sides& sides, const ptx::Trap& trap);
+Witness race_witness(const Sides& sides, const ptx::OrderFinding& race);
+
+/// The reason code of a trap of the candidate: bounds, frame, deadlock, fault,
+/// poison, exhausted or unsupported.
+std::string code_of(ptx::TrapKind kind);
+bool refutes(ptx::TrapKind kind);
+
+}  // namespace lathe::verifier_node

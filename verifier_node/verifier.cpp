@@ -1,0 +1,242 @@
+// From modules to points, and what the points leave to conclude.
+
+#include "verifier_node/verifier.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "verifier_node/binding.h"
+
+namespace lathe::verifier_node {
+namespace {
+
+constexpr unsigned prime_bits = 30;
+
+Launch launch_of(const Contract& contract, const std::optional<Launch>& other) {
+  return other ? *other : contract.launch;
+}
+
+UnsupportedPart part_of(const Error& error, bool of_reference) {
+  UnsupportedPart part;
+  part.of_reference = of_reference;
+  part.line = error.place.line;
+  part.column = error.place.column;
+  part.why = error.what;
+  part.instead = error.remedy;
+  return part;
+}
+
+/// Keys of the candidate that the reference has not.
+std::uint64_t not_among(const std::unordered_set<std::uint64_t>& candidate,
+                        const std::unordered_set<std::uint64_t>& reference) {
+  std::uint64_t count = 0;
+  for (std::uint64_t key : candidate) count += reference.contains(key) ? 0 : 1;
+  return count;
+}
+
+void add(ptx::field::Summary& sum, const ptx::field::Summary& one) {
+  sum.exponentials += one.exponentials;
+  sum.comparisons += one.comparisons;
+  sum.near_ties += one.near_ties;
+  sum.winners += one.winners;
+  sum.sentinels += one.sentinels;
+  sum.maxima += one.maxima;
+  sum.logarithms += one.logarithms;
+  sum.roots += one.roots;
+  sum.floors += one.floors;
+  sum.keys_cut |= one.keys_cut;
+}
+
+}  // namespace
+
+Verifier::Verifier(const ptx::Module& reference, const ptx::Module& candidate,
+                   const Contract& contract, const Options& options)
+    : contract_(&contract), options_(&options), replay_(sides_) {
+  sides_.contract = &contract;
+  sides_.buffers = buffers_of(contract);
+  sides_.parameters = parameter_bytes(contract);
+  sides_.reference.module = &reference;
+  sides_.candidate.module = &candidate;
+  sides_.reference.launch = launch_of(contract, options.reference_launch);
+  sides_.candidate.launch = launch_of(contract, options.candidate_launch);
+  reference_range_ = {0, sides_.reference.launch.blocks()};
+  candidate_range_ = {0, sides_.candidate.launch.blocks()};
+}
+
+bool Verifier::decode() {
+  for (Side side : {Side::reference, Side::candidate}) {
+    Subject& subject = side == Side::reference ? sides_.reference : sides_.candidate;
+    Result<ptx::Program> program = ptx::decode(*subject.module, contract_->entry);
+    bool of_reference = side == Side::reference;
+    if (!program) {
+      findings_.unsupported.push_back(part_of(program.error(), of_reference));
+      undecided("unsupported", std::string("the ") + (of_reference ? "reference" : "candidate") +
+                                   " has an instruction that is not modelled");
+      continue;
+    }
+    subject.program = *std::move(program);
+    for (const ptx::Operation& op : subject.program.operations)
+      uses_copies_ |= !of_reference && op.effect == ptx::Effect::copy_async;
+  }
+  if (findings_.decided()) return false;
+  if (sides_.candidate.program.parameter_bytes != sides_.reference.program.parameter_bytes) {
+    undecided("unsupported", "the parameter lists of the two entries differ in size");
+    return false;
+  }
+  if (options_->block_begin != 0 || options_->block_end != 0) {
+    if (sides_.reference.launch.grid != sides_.candidate.launch.grid) {
+      undecided("unsupported", "a range of blocks needs equal grids");
+      return false;
+    }
+    std::uint64_t end = options_->block_end == 0 ? reference_range_.end : options_->block_end;
+    end = std::min(end, reference_range_.end);
+    reference_range_ = candidate_range_ = {std::min(options_->block_begin, end), end};
+  }
+  return true;
+}
+
+Result<Done> Verifier::one_point(std::uint64_t number, PointResult& result) {
+  PointRequest request;
+  request.seed = options_->seed;
+  request.point = number;
+  request.watch_order = number == 0;
+  request.remember_writers = number == 0;
+  request.steps_max = options_->steps_max == 0 ? 200'000'000 : options_->steps_max;
+  request.reference_blocks = reference_range_;
+  request.candidate_blocks = candidate_range_;
+  std::vector<std::string> sampled;
+  request.sampled = &sampled;
+  std::uint64_t runs = plan_.runs;
+  if (options_->progress)
+    request.progress = [&, number, runs](std::uint64_t done, std::uint64_t total) {
+      options_->progress(number * total + done, runs * total);
+    };
+  Result<PointResult> answer = run_point(sides_, plan_, request);
+  if (!answer) return answer.error();
+  result = *std::move(answer);
+  findings_.sampled = sampled;
+  return Done{};
+}
+
+void Verifier::take(const PointResult& result, std::uint64_t number) {
+  Proof& proof = findings_.proof;
+  proof.blocks = result.blocks;
+  proof.blocks_total = sides_.reference.launch.blocks();
+  proof.outputs_compared = result.compared;
+  proof.degree = std::max(proof.degree, result.degree);
+  proof.points += plan_.linked ? 1 : 3;
+  if (!precision_) precision_ = result.precision;
+  steps_ += result.steps;
+  add(reference_, result.reference);
+  add(candidate_, result.candidate);
+  unguarded_ += not_among(result.candidate.unguarded_keys, result.reference.unguarded_keys);
+  unsigned_divisors_ += not_among(result.candidate.divisor_keys, result.reference.divisor_keys);
+  if (unguarded_at_ < 0) unguarded_at_ = result.candidate.unguarded_instruction;
+  if (divisor_at_ < 0) divisor_at_ = result.candidate.divisor_instruction;
+  literals_.insert(literals_.end(), result.literals.begin(), result.literals.end());
+  if (number == 0) {
+    inconclusive_ = result.inconclusive;
+    reference_writers_ = result.reference_writers;
+    candidate_writers_ = result.candidate_writers;
+  } else {
+    std::erase_if(inconclusive_, [&](std::uint64_t e) { return !result.inconclusive.contains(e); });
+  }
+}
+
+Result<Done> Verifier::evaluate() {
+  for (std::uint64_t number = 0; number < plan_.runs; ++number) {
+    PointResult result;
+    Result<Done> done = one_point(number, result);
+    if (!done) return done.error();
+    using Kind = Difference::Kind;
+    bool shallow = result.difference && result.difference->kind == Kind::shallow;
+    if (shallow && plan_.linked && plan_.levels < ptx::field::levels) {
+      // Exponentials are nested deeper than was guessed: once more with all
+      // levels.
+      plan_.levels = ptx::field::levels;
+      findings_.proof = {};
+      number = ~std::uint64_t{0};
+      continue;
+    }
+    take(result, number);
+    if (!result.races.empty()) return conclude_race(result.races.front(), result.order_follows_all);
+    if (result.stopped) return conclude_stopped(*result.stopped);
+    if (!result.difference) continue;
+    bool may_be_weak =
+        plan_.strict_maximum && result.difference->kind == Kind::value &&
+        result.reference.maxima + result.candidate.maxima != 0 &&
+        std::fabs(result.difference->reference_shadow - result.difference->candidate_shadow) <=
+            1e-9 * std::fabs(result.difference->reference_shadow);
+    if (may_be_weak) {
+      plan_.strict_maximum = false;
+      plan_.runs = plan_.points = 32;
+      findings_.proof = {};
+      number = ~std::uint64_t{0};
+      continue;
+    }
+    return conclude_difference(*result.difference);
+  }
+  finish_points();
+  return Done{};
+}
+
+void Verifier::finish_points() {
+  using enum Check;
+  for (Check check : {equality, races, deadlock, bounds, inputs_unchanged, written_set})
+    findings_.set(check, CheckState::passed);
+  Proof& proof = findings_.proof;
+  proof.prime_bits = prime_bits;
+  double one = 2.0 * static_cast<double>(std::max<std::uint64_t>(proof.degree, 1)) /
+               std::ldexp(1, prime_bits);
+  proof.failure_probability = std::pow(std::min(one, 1.0), static_cast<double>(proof.points));
+  proof.rigorous =
+      !plan_.linked &&
+      candidate_.comparisons + candidate_.winners + candidate_.maxima + candidate_.floors == 0;
+  auto& assumed = proof.assumed;
+  assumed = {"reals"};
+  for (const auto& [bits, text] : plan_.readings)
+    if (std::find(literals_.begin(), literals_.end(), bits) != literals_.end())
+      assumed.push_back(text);
+  auto note = [&](bool used, const char* text) {
+    if (used) assumed.push_back(text);
+  };
+  ptx::field::Summary both = reference_;
+  add(both, candidate_);
+  note(both.exponentials != 0, "different exponents act as independent elements");
+  note(both.maxima != 0, "a maximum of three or more as a keyed function of its set");
+  note(!plan_.strict_maximum, "weak mode: maxima by the winner of the shadows");
+  note(both.winners != 0, "the larger of two by shadow");
+  note(both.comparisons != 0, "comparisons of data follow shadows; other pieces are not seen");
+  note(both.sentinels != 0, "exponentials below 2^-10000 are 0");
+  note(both.floors != 0, "rounding to integers as a keyed function of the fraction");
+  note(both.keys_cut, "divisors and exponentials beyond the first 2097152 were not compared");
+}
+
+Result<Findings> Verifier::run() {
+  if (!decode()) return std::move(findings_);
+  plan_ = make_plan(*sides_.reference.module, *sides_.candidate.module, contract_->entry,
+                    options_->points);
+  if (reference_range_.begin == reference_range_.end) {
+    undecided("unsupported", "there is no block to compare");
+    return std::move(findings_);
+  }
+  for (auto step : {&Verifier::evaluate, &Verifier::conclude_obligations,
+                    &Verifier::check_late_copies, &Verifier::stress}) {
+    Result<Done> done = (this->*step)();
+    if (!done) return done.error();
+    if (findings_.decided()) return std::move(findings_);
+  }
+  if (findings_.proof.outputs_compared == 0) {
+    undecided("unsupported", "the reference writes no output");
+    return std::move(findings_);
+  }
+  findings_.decide("proved", "equal",
+                   "equal over the reals at " + std::to_string(findings_.proof.points) +
+                       " points, " + std::to_string(findings_.proof.outputs_compared) +
+                       " outputs compared");
+  return std::move(findings_);
+}
+
+}  // namespace lathe::verifier_node

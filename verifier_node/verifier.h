@@ -1,0 +1,63 @@
+#pragma once
+
+// One verification from the two modules to its findings: the order of the
+// steps, each of which may decide.
+
+#include "verifier_node/equality.h"
+#include "verifier_node/replay.h"
+#include "verifier_node/verify.h"
+
+namespace lathe::verifier_node {
+
+class Verifier {
+ public:
+  Verifier(const ptx::Module& reference, const ptx::Module& candidate, const Contract& contract,
+           const Options& options);
+
+  Result<Findings> run();
+
+ private:
+  // verifier.cpp: each leaves findings_ undecided, or decides.
+  bool decode();
+  Result<Done> evaluate();
+  Result<Done> one_point(std::uint64_t number, PointResult& result);
+  void take(const PointResult& result, std::uint64_t number);
+  void finish_points();
+
+  // conclude.cpp
+  Result<Done> conclude_stopped(const StoppedBlock& stopped);
+  Result<Done> conclude_race(const ptx::OrderFinding& race, bool follows_all);
+  Result<Done> conclude_difference(const Difference& difference);
+  Result<Done> conclude_frame(const Difference& difference);
+  Result<Done> conclude_obligations();
+  Result<Done> check_late_copies();
+  Result<Done> stress();
+  Result<std::optional<Witness>> search(const StressPlan& plan);
+  StressPlan sampled_blocks(std::uint64_t count) const;
+  std::vector<std::uint64_t> candidate_blocks_of(const std::vector<std::uint64_t>& blocks) const;
+  void refute(const Witness& witness, std::string code, std::string reason);
+  void undecided(std::string code, std::string reason) {
+    findings_.decide("undecided", std::move(code), std::move(reason));
+  }
+  std::string name_of_element(const Difference& difference) const;
+
+  const Contract* contract_;
+  const Options* options_;
+  Sides sides_;
+  Plan plan_;
+  Findings findings_;
+  Replay replay_;
+  BlockRange reference_range_, candidate_range_;
+  // Of all points so far.
+  std::optional<Difference> precision_;
+  ptx::field::Summary reference_, candidate_;
+  std::unordered_set<std::uint64_t> inconclusive_;
+  std::vector<std::uint32_t> literals_;
+  Writers reference_writers_, candidate_writers_;
+  std::uint64_t unguarded_ = 0, unsigned_divisors_ = 0;  // Not the reference's.
+  std::int64_t unguarded_at_ = -1, divisor_at_ = -1;
+  std::uint64_t steps_ = 0;
+  bool uses_copies_ = false;
+};
+
+}  // namespace lathe::verifier_node
