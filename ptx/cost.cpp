@@ -79,10 +79,12 @@ CostClass Decoder::cost_of(const FormMatch& match) const {
     case Effect::none:
     case Effect::expand:
     case Effect::permute:
+    case Effect::unmodelled:
       break;
     default:
       return CostClass::other;
   }
+  if (now_->opcode == "wgmma") return has("mma_async") ? CostClass::matrix : CostClass::other;
   Type type = is_pair(match.form.type) ? half_of(match.form.type) : match.form.type;
   std::string_view opcode = now_->opcode;
   if (is_float(type) && opcode != "set" && opcode != "setp" && opcode != "selp" &&

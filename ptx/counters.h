@@ -53,7 +53,9 @@ class Counting : public NoObserver {
     if (op.cost == CostClass::barrier) ++counters.barriers;
     if (op.cost == CostClass::matrix && op.effect == Effect::multiply) {
       const Matrix& matrix = program_->matrices[op.matrix];
-      counters.macs += std::uint64_t{matrix.m} * matrix.n * matrix.k;
+      // A warpgroup's product has several matrices, of one shape.
+      counters.macs += std::uint64_t{matrix.m} * matrix.n * matrix.k *
+                       std::max<std::uint64_t>(op.element_count, 1);
     }
   }
   void on_access(const Access& access) {

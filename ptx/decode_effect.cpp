@@ -126,11 +126,14 @@ bool Decoder::effect(const FormMatch& match) {
     case Effect::exit:
       emit(match.effect).mode = now_->opcode == "ret" ? Mode::ret : Mode::none;
       return true;
+    case Effect::unmodelled:
+      if (now_->opcode == "wgmma") return warpgroup_multiply(match);
+      emit(match.effect, match.form);
+      return true;
     case Effect::commit_async:
     case Effect::prefetch:
     case Effect::nothing:
     case Effect::trap:
-    case Effect::unmodelled:
       emit(match.effect, match.form);
       return true;
     default:

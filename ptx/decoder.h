@@ -69,6 +69,7 @@ class Decoder {
   bool copy_async();
   bool matrix(const FormMatch& match);
   bool multiply(const FormMatch& match);
+  bool warpgroup_multiply(const FormMatch& match);
   bool warp_wide(const FormMatch& match);
   bool barrier();
   bool fence();

@@ -20,6 +20,8 @@
 
 namespace lathe::ptx {
 
+struct SharedMatrix;  // machine_wgmma.h
+
 template <class D, class O>
 class Machine {
  public:
@@ -145,7 +147,15 @@ class Machine {
   void reduce_as(Warp& warp, const Operation& op, Mask active);
   void transpose_matrix(Warp& warp, const Operation& op, Mask active);
   void multiply(Warp& warp, const Operation& op, Mask active);
+  void multiply_one(Warp& warp, const Operation& op, const Matrix& matrix);
   void put_all(Warp& warp, Slot slot, std::uint64_t bits, Mask mask);
+
+  // machine_wgmma.h
+  bool gather(Warp& warp, const Operation& op, const SharedMatrix& matrix,
+              const std::vector<Cell>& cells, unsigned mn_begin, bool a_operand, unsigned k_count,
+              std::vector<std::uint64_t>& units);
+  void tell_units(const Operation& op, std::vector<std::uint64_t>& units);
+  void warpgroup_multiply(Warp& warp, const Operation& op, Mask active);
 
   // machine_sync.h
   void barrier(Warp& warp, std::uint32_t w, std::uint32_t p, const Operation& op, Mask active);
@@ -486,3 +496,4 @@ void Machine<D, O>::leave(std::uint32_t w, Mask mask, const Operation& op) {
 #include "ptx/machine_memory.h"
 #include "ptx/machine_sync.h"
 #include "ptx/machine_warp.h"
+#include "ptx/machine_wgmma.h"

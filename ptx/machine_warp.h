@@ -258,8 +258,12 @@ void Machine<D, O>::transpose_matrix(Warp& warp, const Operation& op, Mask activ
 
 template <class D, class O>
 void Machine<D, O>::multiply(Warp& warp, const Operation& op, Mask active) {
-  if (!whole(warp, op, active, "mma")) return;
-  const Matrix& matrix = program_.matrices[op.matrix];
+  if (op.mode == Mode::sync) return warpgroup_multiply(warp, op, active);
+  if (whole(warp, op, active, "mma")) multiply_one(warp, op, program_.matrices[op.matrix]);
+}
+
+template <class D, class O>
+void Machine<D, O>::multiply_one(Warp& warp, const Operation& op, const Matrix& matrix) {
   Mma mma;
   mma.m = matrix.m, mma.n = matrix.n, mma.k = matrix.k;
   mma.a_type = matrix.a_type, mma.b_type = matrix.b_type;

@@ -126,17 +126,38 @@ TEST_CASE("Triton's gemm for sm_89 multiplies matrices under either schedule of 
   }
 }
 
-TEST_CASE("wgmma is read but not carried out, and the trap says where") {
+TEST_CASE("Triton's gemm for sm_90a, with wgmma, multiplies matrices") {
+  constexpr std::size_t m = 128, n = 256, k = 192;
+  Launched launch;
+  launch.add(numbers(m * k, 4));
+  launch.add(numbers(k * n, 5));
+  launch.add(std::vector<std::uint16_t>(m * n));
+  launch.shape = {{1, 1, 1}, {256, 1, 1}, 147456};
+  launch.scalars = {{3, m}, {4, n}, {5, k}, {6, k}, {7, n}, {8, n}, {9, 0}, {10, 0}};
+  no_trap(launch.run(reference("gemm_fp16_sm_90a")));
+  auto a = launch.get<std::uint16_t>(0), b = launch.get<std::uint16_t>(1),
+       c = launch.get<std::uint16_t>(2);
+  double worst = 0;
+  for (std::size_t i = 0; i < m; ++i)
+    for (std::size_t j = 0; j < n; ++j) {
+      double sum = 0;
+      for (std::size_t l = 0; l < k; ++l) sum += value(a[i * k + l]) * value(b[l * n + j]);
+      worst = std::max(worst, std::fabs(value(c[i * n + j]) - sum));
+    }
+  CHECK(worst < 0.04);
+}
+
+TEST_CASE("tcgen05 is read but not carried out, and the trap says where") {
   Launched launch;
   launch.add(numbers(128 * 64, 4));
   launch.add(numbers(64 * 256, 5));
   launch.add(std::vector<std::uint16_t>(128 * 256));
-  launch.shape = {{1, 1, 1}, {256, 1, 1}, 147456};
+  launch.shape = {{1, 1, 1}, {128, 1, 1}, 147456};
   launch.scalars = {{3, 128}, {4, 256}, {5, 64}, {6, 64}, {7, 256}, {8, 256}, {9, 0}, {10, 0}};
-  launch.run(reference("gemm_fp16_sm_90a"));
+  launch.run(reference("gemm_fp16_sm_100a"));
   REQUIRE(launch.result.trap);
   CHECK(launch.result.trap->kind == TrapKind::unsupported);
-  CHECK(launch.result.trap->what.find("wgmma") != std::string::npos);
+  CHECK(launch.result.trap->what.find("tcgen05") != std::string::npos);
   CHECK(launch.result.trap->line > 0);
 }
 

@@ -1,0 +1,90 @@
+// wgmma as products of sixteen rows: each warp of a warpgroup owns sixteen rows of D, whose
+// registers lie as those of one mma.sync for each eight columns (manual, figures of 9.7.15.5).
+
+#include <charconv>
+
+#include "ptx/decoder.h"
+#include "ptx/fragment.h"
+
+namespace lathe::ptx {
+namespace {
+
+/// N of "m64n256k16"; 0 where it is no such shape.
+unsigned columns_of(std::string_view shape) {
+  unsigned n = 0;
+  if (!shape.starts_with("m64n")) return 0;
+  std::from_chars(shape.data() + 4, shape.data() + shape.size(), n);
+  return n;
+}
+
+}  // namespace
+
+bool Decoder::warpgroup_multiply(const FormMatch& match) {
+  if (!has("mma_async")) {  // fence, commit_group, wait_group: products are done when issued.
+    emit(Effect::nothing, match.form);
+    return true;
+  }
+  std::vector<Type> types;
+  std::string_view shape;
+  for (std::string_view word : now_->modifiers) {
+    if (auto type = type_named(word)) types.push_back(*type);
+    if (word.starts_with("m64")) shape = word;
+  }
+  const std::vector<Operand>& operands = now_->operands;
+  bool half_input = types.size() == 3 && (types[1] == Type::f16 || types[1] == Type::bf16);
+  bool known = half_input || (types.size() == 3 && types[1] == Type::tf32);
+  bool negated = operands.size() > 5 && (operands[4].text != "1" || operands[5].text != "1");
+  if (!known || has("sp") || negated) {
+    emit(Effect::unmodelled, match.form);
+    return true;
+  }
+  auto fragment =
+      fragment_shape(half_input ? "m16n8k16" : "m16n8k8", types[0], types[1], types[2], types[0]);
+  unsigned slices = columns_of(shape) / 8;
+  std::vector<const Operand*> parts = elements(operands[0]);
+  if (!fragment || parts.size() != slices * fragment->d_registers)
+    return complain(operands[0], "the vector of D does not fit the shape");
+  std::vector<Slot> d, a, b;
+  for (const Operand* part : parts) {
+    d.push_back(destination(*part, Type::b32));
+    read_.push_back(d.back().place);
+  }
+  Slot a_descriptor;
+  bool from_registers = operands[1].kind == Operand::Kind::vector;
+  if (from_registers)
+    for (const Operand* part : elements(operands[1])) a.push_back(source(*part, Type::b32));
+  else
+    a_descriptor = source(operands[1], Type::b64);
+  Slot b_descriptor = source(operands[2], Type::b64), scale = predicate(operands[3]);
+  if (error_) return false;
+  if (from_registers && a.size() != 4) return complain(operands[1], "A in registers has four");
+  while (a.size() < 4) a.push_back(scratch(4));
+  while (b.size() < 2) b.push_back(scratch(4));
+  auto transposed = [&](std::size_t i) { return i < operands.size() && operands[i].bits != 0; };
+  Operation& op = emit(Effect::multiply, match.form);
+  op.mode = Mode::sync;
+  op.fixed = {a_descriptor, b_descriptor, scale};
+  op.form.constant =
+      (from_registers || !transposed(6) ? 0u : 1u) | (transposed(from_registers ? 6 : 7) ? 2u : 0u);
+  op.element_bytes = static_cast<std::uint8_t>(width_of(types[1]) / 8);
+  op.element_count = static_cast<std::uint8_t>(slices);
+  op.matrix = static_cast<std::uint32_t>(program_.matrices.size());
+  FragmentMap map = make_fragment_map(*fragment);
+  auto cells = [](const std::vector<FragmentPlace>& places, const Slot* slots) {
+    std::vector<Cell> list;
+    for (FragmentPlace at : places) list.push_back(slots[at.slot].cell(at.lane, at.byte));
+    return list;
+  };
+  for (unsigned slice = 0; slice < slices; ++slice) {
+    Matrix matrix{fragment->m, fragment->n, fragment->k, types[0], types[1], types[2],
+                  types[0],    {},          {},          {},       {}};
+    matrix.a = cells(map.a, a.data());
+    matrix.b = cells(map.b, b.data());
+    matrix.d = cells(map.d, d.data() + slice * fragment->d_registers);
+    matrix.c = matrix.d;
+    program_.matrices.push_back(std::move(matrix));
+  }
+  return true;
+}
+
+}  // namespace lathe::ptx
