@@ -18,6 +18,7 @@ using Declare = Body (*)(CLI::App& app);
 
 Body declare_bench(CLI::App& app);
 Body declare_cluster(CLI::App& app);
+Body declare_completion(CLI::App& app);
 Body declare_contract(CLI::App& app);
 Body declare_doctor(CLI::App& app);
 Body declare_frontier(CLI::App& app);
@@ -69,6 +70,9 @@ inline constexpr std::array subcommands{
                "lathe doctor", declare_doctor},
     Subcommand{"version", "the program, its build and its assemblers", "lathe version",
                declare_version},
+    Subcommand{"completion", "a completion script for a shell",
+               "lathe completion bash > ~/.local/share/bash-completion/completions/lathe",
+               declare_completion},
     Subcommand{"cluster", "make a farm's identity and admit its nodes", "lathe cluster init farm",
                declare_cluster},
     Subcommand{"node", "take work from a coordinator", "lathe node --join gpu1.bundle",

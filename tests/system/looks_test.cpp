@@ -100,6 +100,16 @@ TEST_CASE("the instruction table answers, and a form that does not exist ends wi
   CHECK(run_lathe({"ptx", "reference", "frobnicate"}).status == 1);
 }
 
+TEST_CASE("a completion script is one that its shell reads") {
+  ProcessEnd end = run_lathe({"completion", "bash"});
+  CHECK(end.status == 0);
+  has(end.out, "verify) words=\"");
+  auto read = run_process({"/bin/bash", "-n"}, end.out, {});
+  REQUIRE(read.has_value());
+  CHECK(read->status == 0);
+  CHECK(run_lathe({"completion", "fish"}).status == 64);
+}
+
 TEST_CASE("help has an example, and --version names the compiler") {
   has(run_lathe({"verify", "--help"}).out, "Example: lathe verify");
   ProcessEnd end = run_lathe({"--version"});
