@@ -79,7 +79,7 @@ void apply(const TomlMember& member, const std::vector<CLI::Option*>& options,
     if (name != member.key) continue;
     known = true;
     try {
-      option->default_val(text_of(member.value));
+      option->run_callback_for_default()->default_val(text_of(member.value));
     } catch (const CLI::Error& error) {
       errors.push_back({Fault::malformed, "`" + name + "`: " + error.what(),
                         "see `lathe SUBCOMMAND --help` for its values", member.value.place});
