@@ -163,8 +163,8 @@ int run(const Options& options) {
   how.points = options.points;
   how.steps_max = options.steps;
   how.stress_blocks = options.stress_blocks;
-  how.reference_launch = a.launch;
-  how.candidate_launch = b.launch;
+  if (!(a.launch == opened.contract->launch)) how.reference_launch = a.launch;
+  if (!(b.launch == opened.contract->launch)) how.candidate_launch = b.launch;
   auto begin = std::chrono::steady_clock::now();
   auto report = verifier_node::verify(a.module, b.module, *opened.contract, how);
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
