@@ -136,8 +136,10 @@ void CostObserver::on_issue(std::uint32_t number_of_warp, std::uint32_t instruct
   auto ready = [&](Spot place) -> std::uint64_t {
     return place / 64 < warp.ready.size() ? warp.ready[place / 64] : 0;
   };
-  bool early =
-      slots == 0 || price.cost == CostClass::global_load || price.cost == CostClass::async_copy;
+  // Loads, and the integers that make their addresses, go ahead of the arithmetic before them.
+  bool early = slots == 0 || operation.cost == CostClass::global_load ||
+               operation.cost == CostClass::async_copy || operation.cost == CostClass::integer ||
+               operation.cost == CostClass::multiply;
   issue_ = early ? warp.floor : warp.cursor;
   if (operation.guard != no_spot) issue_ = std::max(issue_, ready(operation.guard));
   if (active != 0)

@@ -3,8 +3,8 @@
 // Counts what blocks execute, as a device's model asks it: instructions by class, sectors, bank
 // conflicts, matrix work, and the longest chain of dependences through registers, barriers and
 // copies. A warp issues in the order of the text, one instruction after another, and waits for its
-// operands; only loads go ahead of what stands before them in their basic block, as an assembler
-// puts them.
+// operands; only loads, and integers that make addresses, go ahead of what stands before them in
+// their basic block, as an assembler puts them.
 
 #include <array>
 #include <cstdint>
