@@ -17,6 +17,26 @@ unsigned columns_of(std::string_view shape) {
   return n;
 }
 
+/// One matrix for each eight columns: A and B in the same registers, D in its own.
+void add_slices(Program& program, const FragmentShape& shape, unsigned slices,
+                const std::vector<Slot>& a, const std::vector<Slot>& b,
+                const std::vector<Slot>& d) {
+  FragmentMap map = make_fragment_map(shape);
+  auto cells = [](const std::vector<FragmentPlace>& places, const Slot* slots) {
+    std::vector<Cell> list;
+    for (FragmentPlace at : places) list.push_back(slots[at.slot].cell(at.lane, at.byte));
+    return list;
+  };
+  for (unsigned slice = 0; slice < slices; ++slice) {
+    Matrix matrix{shape.m, shape.n, shape.k, shape.d, shape.a, shape.b, shape.c, {}, {}, {}, {}};
+    matrix.a = cells(map.a, a.data());
+    matrix.b = cells(map.b, b.data());
+    matrix.d = cells(map.d, d.data() + slice * shape.d_registers);
+    matrix.c = matrix.d;
+    program.matrices.push_back(std::move(matrix));
+  }
+}
+
 }  // namespace
 
 bool Decoder::warpgroup_multiply(const FormMatch& match) {
@@ -69,21 +89,7 @@ bool Decoder::warpgroup_multiply(const FormMatch& match) {
   op.element_bytes = static_cast<std::uint8_t>(width_of(types[1]) / 8);
   op.element_count = static_cast<std::uint8_t>(slices);
   op.matrix = static_cast<std::uint32_t>(program_.matrices.size());
-  FragmentMap map = make_fragment_map(*fragment);
-  auto cells = [](const std::vector<FragmentPlace>& places, const Slot* slots) {
-    std::vector<Cell> list;
-    for (FragmentPlace at : places) list.push_back(slots[at.slot].cell(at.lane, at.byte));
-    return list;
-  };
-  for (unsigned slice = 0; slice < slices; ++slice) {
-    Matrix matrix{fragment->m, fragment->n, fragment->k, types[0], types[1], types[2],
-                  types[0],    {},          {},          {},       {}};
-    matrix.a = cells(map.a, a.data());
-    matrix.b = cells(map.b, b.data());
-    matrix.d = cells(map.d, d.data() + slice * fragment->d_registers);
-    matrix.c = matrix.d;
-    program_.matrices.push_back(std::move(matrix));
-  }
+  add_slices(program_, *fragment, slices, a, b, d);
   return true;
 }
 
