@@ -12,7 +12,9 @@
 namespace lathe::verifier_node {
 namespace {
 
-constexpr unsigned prime_bits = 30;
+/// Every first prime of a chain, and every independent one, is above 2^30; outputs of logarithms
+/// have residues only further down.
+constexpr unsigned first_prime_bits = 30, last_prime_bits = 28;
 
 Launch launch_of(const Contract& contract, const std::optional<Launch>& other) {
   return other ? *other : contract.launch;
@@ -187,9 +189,10 @@ void Verifier::finish_points() {
   for (Check check : {equality, races, deadlock, bounds, inputs_unchanged, written_set})
     findings_.set(check, CheckState::passed);
   Proof& proof = findings_.proof;
-  proof.prime_bits = prime_bits;
+  proof.prime_bits =
+      reference_.logarithms + candidate_.logarithms == 0 ? first_prime_bits : last_prime_bits;
   double one = 2.0 * static_cast<double>(std::max<std::uint64_t>(proof.degree, 1)) /
-               std::ldexp(1, prime_bits);
+               std::ldexp(1, static_cast<int>(proof.prime_bits));
   proof.failure_probability = std::pow(std::min(one, 1.0), static_cast<double>(proof.points));
   proof.rigorous =
       !plan_.linked &&

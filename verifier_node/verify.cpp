@@ -2,10 +2,50 @@
 
 #include "verifier_node/verify.h"
 
+#include <algorithm>
+
 #include "base/digest.h"
 #include "verifier_node/verifier.h"
 
 namespace lathe::verifier_node {
+
+namespace {
+
+/// A further shape of the contract: the verdict stays proved only if it is proved there too.
+Result<Done> verify_case(const ptx::Module& reference, const ptx::Module& candidate,
+                         const Contract& contract, const Case& one, Options options,
+                         Findings& findings) {
+  Contract shaped = contract;
+  shaped.launch = one.launch;
+  shaped.parameters = one.parameters;
+  shaped.tensors = one.tensors;
+  shaped.cases.clear();
+  options.reference_launch.reset();
+  options.candidate_launch.reset();
+  options.block_begin = options.block_end = 0;
+  Result<Findings> found = Verifier(reference, candidate, shaped, options).run();
+  if (!found) return found.error();
+  if (found->verdict != "proved") {
+    found->reason = "case " + one.name + ": " + found->reason;
+    findings = *std::move(found);
+    return Done{};
+  }
+  Proof &all = findings.proof, &more = found->proof;
+  all.blocks += more.blocks;
+  all.blocks_total += more.blocks_total;
+  all.outputs_compared += more.outputs_compared;
+  all.stress_blocks += more.stress_blocks;
+  all.points = std::min(all.points, more.points);
+  all.degree = std::max(all.degree, more.degree);
+  all.failure_probability = std::max(all.failure_probability, more.failure_probability);
+  all.rigorous &= more.rigorous;
+  for (const std::string& text : more.assumed)
+    if (std::find(all.assumed.begin(), all.assumed.end(), text) == all.assumed.end())
+      all.assumed.push_back(text);
+  return Done{};
+}
+
+}  // namespace
 
 Result<Report> verify(const ptx::Module& reference, const ptx::Module& candidate,
                       const Contract& contract, const Options& options) {
@@ -18,6 +58,11 @@ Result<Report> verify(const ptx::Module& reference, const ptx::Module& candidate
   Verifier verifier(reference, candidate, contract, options);
   Result<Findings> findings = verifier.run();
   if (!findings) return findings.error();
+  for (const Case& one : contract.cases) {
+    if (findings->verdict != "proved") break;
+    Result<Done> done = verify_case(reference, candidate, contract, one, options, *findings);
+    if (!done) return done.error();
+  }
   Report report;
   report.verdict = findings->verdict;
   report.reason_code = findings->reason_code;

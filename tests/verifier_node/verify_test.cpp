@@ -63,6 +63,22 @@ TEST_CASE("a mistake in the last block is missed by a range without it, and foun
   CHECK(verified(contract, wrong, options).verdict == "refuted");
 }
 
+TEST_CASE("a further shape of the contract is proved too, or the verdict is not proved") {
+  Contract contract = sum();
+  Case half{"half", contract.launch, contract.parameters, contract.tensors};
+  half.launch.grid = {7, 1, 1};
+  contract.cases.push_back(half);
+  Report both = verified(contract, contract.reference);
+  CHECK(both.verdict == "proved");
+  CHECK(both.proof.blocks == 15);
+  std::string wrong = text_of(kernels() / "mistakes" / "sum_last_block.ptx");
+  contract.launch.grid = {7, 1, 1};
+  contract.cases[0].launch.grid = {8, 1, 1};
+  Report found = verified(contract, wrong);
+  CHECK(found.verdict == "refuted");
+  CHECK(found.reason.starts_with("case half: "));
+}
+
 TEST_CASE("a limit on instructions makes the verdict undecided, never more") {
   Contract contract = sum();
   Options options;
@@ -87,11 +103,12 @@ TEST_CASE("an instruction without a model is named with its line") {
 TEST_CASE("a candidate without the entry is an error, not a verdict") {
   Contract contract = sum();
   ptx::Parsed reference = ptx::parse(contract.reference, "reference.ptx");
-  ptx::Parsed other = ptx::parse(
-      edited(edited(contract.reference, "entry sum_kernel", "entry x"), "sum_kernel(", "x("),
-      "candidate.ptx");
-  if (other.errors.empty() && other.module.find_entry("sum_kernel") == nullptr)
-    CHECK_FALSE(verify(reference.module, other.module, contract, {}).has_value());
+  ptx::Parsed other =
+      ptx::parse(edited(contract.reference, "entry sum_kernel", "entry other"), "candidate.ptx");
+  REQUIRE(other.errors.empty());
+  Result<Report> report = verify(reference.module, other.module, contract, {});
+  REQUIRE_FALSE(report.has_value());
+  CHECK(report.error().fault == Fault::malformed);
 }
 
 TEST_CASE("gemm on a target whose matrix instructions are not modelled is undecided") {
