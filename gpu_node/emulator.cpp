@@ -254,8 +254,8 @@ Result<std::vector<std::uint64_t>> EmulatedDevice::choose_blocks(const ptx::Prog
   bool has_matrices = false;
   for (const ptx::Operation& operation : program.operations)
     has_matrices |= operation.cost == ptx::CostClass::matrix;
-  std::uint64_t weight = std::max<std::uint64_t>(1, launched->steps) * (has_matrices ? 100 : 1);
-  std::uint64_t affordable = std::max<std::uint64_t>(4, weight_max / weight);
+  std::uint64_t weight = std::max<std::uint64_t>(1, launched->steps) * (has_matrices ? 200 : 1);
+  std::uint64_t affordable = std::max<std::uint64_t>(2, weight_max / weight);
   return sample_blocks(contract_->launch, std::min(affordable, limits.blocks_max), limits.seed);
 }
 
