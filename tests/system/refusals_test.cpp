@@ -15,7 +15,7 @@ constexpr int usage = 64, bad_input = 65, unavailable = 69, io = 74, try_again =
 class KeptStore {
  public:
   KeptStore() {
-    auto store = store::Store::open(path(), "test");
+    auto store = store::Store::open(path());
     REQUIRE(store.has_value());
   }
   std::string path() const { return (scratch_.path() / "store").string(); }
@@ -147,7 +147,9 @@ TEST_CASE("an assembler that nobody has is named, with 69") {
 TEST_CASE("a store that another process owns is refused with 75, and its owner is said") {
   Scratch scratch;
   std::string place = (scratch.path() / "store").string();
-  auto owner = store::Store::open(place, "the test itself");
+  store::StoreOptions options;
+  options.program = "the test itself";
+  auto owner = store::Store::open(place, options);
   REQUIRE(owner.has_value());
   auto before = store::export_text(**owner);
   ProcessEnd end = run_lathe({"lower", small_contract, "--store", place, "--rounds", "1"});
