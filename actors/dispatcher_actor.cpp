@@ -18,6 +18,11 @@ constexpr std::uint64_t nanoseconds_a_millisecond = 1'000'000;
 /// A farm of one node is not the item's fault for ever.
 constexpr std::size_t losses_max = 6;
 
+/// The same words now and after a resumption: they end up in a record.
+Error given_up_error() {
+  return {Fault::exhausted, "its lease died again and again", "see the nodes' logs", {}};
+}
+
 std::uint64_t now_of(Self self) { return self->state.settings.clock(); }
 
 void tell(Self self, const char* kind, const Digest& item, const std::string& node,
@@ -86,6 +91,8 @@ void offer(Self self, DispatcherState::Waiter waiter, const cluster::Lease& gran
       .then(
           [self, waiter, given](const DeedEnd& end) mutable {
             if (!end.result) {
+              // Without an order nobody may hold it: the next claim must not find it.
+              self->state.leases->cancel(given.item);
               end_order(self, given.item, error_end(end.result.error()));
               waiter.promise.deliver(Offer{});
               return;
@@ -110,6 +117,26 @@ void match(Self self) {
   }
 }
 
+/// The answer of work that ended between the asker's look and its order.
+Result<Done> find_reply(store::Store& store, const store::ResultKey& key,
+                        std::optional<WorkReply>& reply) {
+  Result<std::optional<store::VerdictRecord>> found = store::find_verdict(store, key);
+  if (!found) return found.error();
+  if (!*found) return given_up_error();
+  Result<Verdict> verdict = decode_verdict((*found)->verdict);
+  if (!verdict) return verdict.error();
+  WorkReply known;
+  known.verdict = *std::move(verdict);
+  known.outcome = static_cast<WorkReply::Outcome>(known.verdict.answer);
+  if (!store::is_none((*found)->output)) {
+    Result<std::string> output = store.blob((*found)->output);
+    if (!output) return output.error();
+    known.passed = *std::move(output);
+  }
+  reply = std::move(known);
+  return Done{};
+}
+
 void take_order(Self self, const WorkOrder& order, EndPromise promise) {
   Digest item = store::result_key(order.key);
   auto [found, fresh] = self->state.orders.try_emplace(item);
@@ -122,11 +149,12 @@ void take_order(Self self, const WorkOrder& order, EndPromise promise) {
   work.gate = static_cast<std::uint64_t>(order.key.gate);
   work.run = order.run;
   work.priority = order.priority;
-  auto run = [item, work, request = order.request](store::Store& store) -> Result<Done> {
+  auto known = std::make_shared<std::optional<WorkReply>>();
+  auto run = [item, work, known, key = order.key,
+              request = order.request](store::Store& store) -> Result<Done> {
     Result<store::WorkState> before = store::state_of(store, item);
     if (!before) return before.error();
-    if (*before == store::WorkState::done)
-      return Error{Fault::exhausted, "this work was given up before", "see the nodes' logs", {}};
+    if (*before == store::WorkState::done) return find_reply(store, key, *known);
     store::Batch batch;
     store::WorkRecord record = work;
     record.request = batch.blob(*request);
@@ -136,8 +164,9 @@ void take_order(Self self, const WorkOrder& order, EndPromise promise) {
   };
   self->request(self->state.store, local_wait_max, Deed{run})
       .then(
-          [self, item, priority = order.priority](const DeedEnd& end) {
+          [self, item, known, priority = order.priority](const DeedEnd& end) {
             if (!end.result) return end_order(self, item, error_end(end.result.error()));
+            if (*known) return end_order(self, item, WorkEnd{**known});
             self->state.leases->add({item, priority, {}, false, {}});
             match(self);
           },
@@ -158,12 +187,7 @@ void note_loss(Self self, const cluster::Lease& lease, bool given_up) {
   self->request(self->state.store, local_wait_max, Deed{run})
       .then(
           [self, item = lease.item, given_up](const DeedEnd&) {
-            if (given_up)
-              end_order(self, item,
-                        error_end({Fault::exhausted,
-                                   "its lease died again and again",
-                                   "see the nodes' logs",
-                                   {}}));
+            if (given_up) end_order(self, item, error_end(given_up_error()));
             match(self);
           },
           [](const caf::error&) {});
@@ -258,6 +282,12 @@ void forget_old_leases(Self self) {
       .then([](const DeedEnd&) {}, [](const caf::error&) {});
 }
 
+void drain(Self self) {
+  self->state.draining = true;
+  for (DispatcherState::Waiter& waiter : self->state.waiters) waiter.promise.deliver(Offer{});
+  self->state.waiters.clear();
+}
+
 void lose_node(Self self, const std::string& node) {
   std::erase_if(self->state.waiters, [&](DispatcherState::Waiter& waiter) {
     if (waiter.node != node) return false;
@@ -284,6 +314,7 @@ DispatcherActor::behavior_type dispatcher_actor(Self self, StoreActor store,
   self->state.store = std::move(store);
   cluster::LeaseSettings limits;
   limits.epoch = self->state.settings.epoch;
+  limits.tokens_before = self->state.settings.tokens_before;
   limits.lease_ns = self->state.settings.lease_ms * nanoseconds_a_millisecond;
   self->state.leases = std::make_unique<cluster::Leases>(limits);
   forget_old_leases(self);
@@ -315,7 +346,7 @@ DispatcherActor::behavior_type dispatcher_actor(Self self, StoreActor store,
       },
       [self](const NodeLost& lost) { lose_node(self, lost.node); },
       [self](Expire) { expire(self); },
-      [self](Drain) { self->state.draining = true; },
+      [self](Drain) { drain(self); },
   };
 }
 

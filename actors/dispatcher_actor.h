@@ -21,7 +21,8 @@ using Clock = std::function<std::uint64_t()>;
 Clock steady_clock();
 
 struct DispatcherSettings {
-  std::uint64_t epoch = 0;  // Of the store: tokens of earlier owners are stale.
+  std::uint64_t epoch = 0;          // Of the store: tokens of earlier owners are stale.
+  std::uint64_t tokens_before = 0;  // Of this epoch: so are those of dispatchers that died.
   std::uint64_t lease_ms = 30'000;
   std::uint64_t claim_wait_ms = 10'000;  // After which a claim is answered with no work.
   Clock clock;

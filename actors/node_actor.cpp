@@ -1,6 +1,6 @@
 #include "actors/node_actor.h"
 
-#include <caf/blocking_actor.hpp>
+#include <caf/send.hpp>
 
 #include "base/process.h"
 
@@ -38,8 +38,8 @@ void run_child(Self self) {
   NodeActor node{self};
   const Offer work = self->state.work;
   Runner runner = self->state.settings.runner;
-  self->spawn<caf::detached>([node, work, runner](caf::blocking_actor* child) {
-    child->send(node, ChildEnd{work.item, work.token, runner(*work.request)});
+  run_aside(self, self->state.settings.aside, [node, work, runner] {
+    caf::anon_send(node, ChildEnd{work.item, work.token, runner(*work.request)});
   });
 }
 
@@ -48,9 +48,14 @@ void beat_later(Self self) {
                      Beat{});
 }
 
+/// Of a node that drains, work that was on its way is still done: the lease is its own.
 void take(Self self, const Offer& offer) {
+  self->state.claiming = false;
   if (offer.token == 0) {
-    if (!self->state.draining) self->delayed_send(self, pause_after_none, Pull{});
+    if (self->state.draining)
+      self->quit();
+    else
+      self->delayed_send(self, pause_after_none, Pull{});
     return;
   }
   self->state.work = offer;
@@ -60,10 +65,15 @@ void take(Self self, const Offer& offer) {
 }
 
 void pull(Self self) {
-  if (self->state.draining || self->state.work.token != 0) return;
+  if (self->state.draining || self->state.claiming || self->state.work.token != 0) return;
+  self->state.claiming = true;
   self->request(self->state.dispatcher, claim_wait_max, Claim{self->state.settings.name})
       .then([self](const Offer& offer) { take(self, offer); },
-            [self](const caf::error&) { self->delayed_send(self, pause_after_error, Pull{}); });
+            [self](const caf::error&) {
+              self->state.claiming = false;
+              if (self->state.draining) return self->quit();
+              self->delayed_send(self, pause_after_error, Pull{});
+            });
 }
 
 void beat(Self self) {
@@ -129,7 +139,7 @@ NodeActor::behavior_type node_actor(Self self, DispatcherActor dispatcher, NodeS
       [self](const ChildEnd& end) { give(self, end); },
       [self](Drain) {
         self->state.draining = true;
-        if (self->state.work.token == 0) self->quit();
+        if (self->state.work.token == 0 && !self->state.claiming) self->quit();
       },
   };
 }

@@ -12,6 +12,7 @@
 #include <functional>
 #include <string>
 
+#include "actors/aside.h"
 #include "actors/interfaces.h"
 
 namespace lathe::actors {
@@ -28,6 +29,7 @@ struct NodeSettings {
   std::string name;
   Runner runner;
   std::function<void(const std::string& kind, const Offer&, const std::string& note)> tell;
+  Aside aside;  // Of a simulation.
 };
 
 struct NodeState {
@@ -35,7 +37,8 @@ struct NodeState {
   static inline const char* name = "node";
   NodeSettings settings;
   DispatcherActor dispatcher;
-  Offer work;  // Its token is 0 while the slot is idle.
+  Offer work;             // Its token is 0 while the slot is idle.
+  bool claiming = false;  // A claim is on its way: a second one could bring a second offer.
   bool draining = false;
 };
 

@@ -1,6 +1,6 @@
 #include "actors/planner_actor.h"
 
-#include <caf/blocking_actor.hpp>
+#include <caf/send.hpp>
 #include <optional>
 
 #include "actors/records.h"
@@ -42,9 +42,8 @@ void with_store(Self self, std::function<Result<Done>(store::Store&)> run, Next 
             else
               fail(self, end.result.error());
           },
-          [self](const caf::error&) {
-            fail(self, {Fault::unavailable, "the store's owner is gone", "resume the run", {}});
-          });
+          // Its supervisor sees the owner's end too, and starts everything again.
+          [](const caf::error&) {});
 }
 
 planner::Judged judged(const Digest& candidate, const Verdict& verdict, std::string_view output) {
@@ -111,9 +110,7 @@ void order(Self self, Digest candidate, Gate gate, const store::ResultKey& key,
             if (end.reply.error.fault == Fault::unavailable) return fail(self, end.reply.error);
             answer(self, candidate, abandoned(gate, end.reply.error), "");
           },
-          [self](const caf::error&) {
-            fail(self, {Fault::unavailable, "the dispatcher is gone", "resume the run", {}});
-          });
+          [](const caf::error&) {});
 }
 
 struct Known {
@@ -166,8 +163,8 @@ void propose(Self self, const planner::Propose& asked) {
           return feed(self, planner::ProposalReceived{assignment.round, assignment.branch,
                                                       assignment.turn, **known});
         PlannerActor planner{self};
-        self->spawn<caf::detached>([planner, assignment, search](caf::blocking_actor* subagent) {
-          subagent->send(planner, SubagentEnd{assignment, search->propose(assignment)});
+        run_aside(self, search->aside, [planner, assignment, search] {
+          caf::anon_send(planner, SubagentEnd{assignment, search->propose(assignment)});
         });
       });
 }
@@ -188,13 +185,11 @@ void receive(Self self, const SubagentEnd& end) {
       });
 }
 
+/// All that was asked of the store before is done when the end is told.
 void finish(Self self, const planner::Finish& decision) {
-  auto search = self->state.search;
   with_store(
-      self,
-      [search, decision](store::Store& store) { return keep_finish(store, *search, decision); },
+      self, [](store::Store&) -> Result<Done> { return Done{}; },
       [self, decision] {
-        if (self->state.ended) return;
         self->state.ended = true;
         self->state.search->end(decision);
       });

@@ -22,6 +22,7 @@ Result<Done> StorePurse::restore() {
       entry.settled = record.settled;
       entry.price_known = record.price_known;
       entry.reserved_micro = record.reserved_micro;
+      entry.reserved_tokens = record.reserved_tokens;
       entry.settled_micro = record.settled_micro;
       entry.input_tokens = record.tokens_in;
       entry.output_tokens = record.tokens_out;
@@ -40,6 +41,7 @@ Result<Done> StorePurse::keep(const Expense& expense, const LedgerEntry& entry) 
   record.settled = entry.settled;
   record.price_known = entry.price_known;
   record.reserved_micro = entry.reserved_micro;
+  record.reserved_tokens = entry.reserved_tokens;
   record.settled_micro = entry.settled_micro;
   record.tokens_in = entry.input_tokens;
   record.tokens_out = entry.output_tokens;
@@ -57,8 +59,9 @@ Result<LedgerEntry> StorePurse::reserve(const Expense& expense, const std::strin
                                         std::uint64_t input_tokens,
                                         std::uint64_t output_tokens_max) {
   std::lock_guard lock(mutex_);
+  bool known = budget_.ledger().contains(expense);
   Result<LedgerEntry> entry = budget_.reserve(expense, model, input_tokens, output_tokens_max);
-  if (!entry) return entry;
+  if (!entry || known) return entry;
   if (Result<Done> kept = keep(expense, *entry); !kept) {
     budget_.release(expense);
     return kept.error();
@@ -77,6 +80,8 @@ Result<LedgerEntry> StorePurse::settle(const Expense& expense, const planner::Us
 void StorePurse::release(const Expense& expense) {
   std::lock_guard lock(mutex_);
   budget_.release(expense);
+  // What was settled was sent, whatever the caller thinks.
+  if (budget_.ledger().contains(expense)) return;
   // A row that cannot be erased only makes the run think that it spent more than it did.
   Result<Done> erased = door_([key = key_of(expense)](store::Store& store) -> Result<Done> {
     store::Batch batch;

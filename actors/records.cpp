@@ -173,14 +173,17 @@ Result<Done> keep_round(store::Store& store, const Search& search,
   return done(store.commit(std::move(batch)));
 }
 
-Result<Done> keep_finish(store::Store& store, const Search& search, const planner::Finish& finish) {
-  store::RunKey key{store::Descending{search.run}};
+Result<Done> keep_finish(store::Store& store, std::uint64_t number,
+                         const std::vector<planner::Finish>& finishes) {
+  store::RunKey key{store::Descending{number}};
   Result<std::optional<store::RunRecord>> run = store.get(key);
   if (!run) return run.error();
   if (!*run) return Error{Fault::malformed, "the run's own record is missing", "", {}};
   store::RunRecord record = **run;
   record.state = store::RunState::finished;
-  record.outcome = finish.reason;
+  record.outcome.clear();
+  for (const planner::Finish& finish : finishes)
+    record.outcome += (record.outcome.empty() ? "" : "; ") + finish.reason;
   store::Batch batch;
   batch.put(key, record).durable();
   return done(store.commit(std::move(batch)));

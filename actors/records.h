@@ -36,6 +36,8 @@ Result<Done> keep_round(store::Store& store, const Search& search,
                         const std::vector<planner::Admit>& admitted,
                         const planner::CloseRound& close,
                         const std::map<Digest, std::string>& resources);
-Result<Done> keep_finish(store::Store& store, const Search& search, const planner::Finish& finish);
+/// The end of the whole run: its outcome is that of each search, in their order.
+Result<Done> keep_finish(store::Store& store, std::uint64_t run,
+                         const std::vector<planner::Finish>& finishes);
 
 }  // namespace lathe::actors

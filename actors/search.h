@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/aside.h"
 #include "planner/planner.h"
 
 namespace lathe::actors {
@@ -23,8 +24,9 @@ struct Search {
   std::string assembler;  // "ptxas 13.0.88": chosen once a run.
   std::string engine;     // This program's version: part of every result's key.
   std::uint64_t steps_max = 0;
-  /// Called on a thread of its own for each assignment.
+  /// Called aside for each assignment.
   std::function<Result<planner::Proposal>(const planner::Assignment&)> propose;
+  Aside aside;  // Of a simulation; else a thread for each.
   /// Progress for people.
   std::function<void(const std::string& kind, const std::string& json)> tell;
   /// Once, at the end: the reason, or the error that stopped the search.

@@ -1,11 +1,18 @@
 #include "actors/supervisor.h"
 
+#include <chrono>
 #include <optional>
+
+#include "actors/records.h"
 
 namespace lathe::actors {
 namespace {
 
 using Self = SupervisorActor::stateful_pointer<SupervisorState>;
+
+constexpr std::chrono::minutes local_wait_max{60 * 24 * 30};
+/// Tokens that one generation's dispatcher may hand out before it would meet the next one's.
+constexpr std::uint64_t tokens_a_generation = 1u << 24;
 
 void stop_children(Self self) {
   SupervisorState& state = self->state;
@@ -40,13 +47,45 @@ std::shared_ptr<const Search> with_end(Self self, std::size_t index) {
   return search;
 }
 
+/// When every search has ended. A run that a person stopped is not over: it can be resumed.
+bool conclude(Self self) {
+  std::vector<planner::Finish> all;
+  for (const auto& finish : self->state.finished)
+    if (finish) all.push_back(*finish);
+  if (all.size() != self->state.finished.size()) return false;
+  if (self->state.stopping || self->state.run.searches.empty()) {
+    end(self, std::move(all));
+    return true;
+  }
+  auto run = [number = self->state.run.searches.front()->run, all](store::Store& store) {
+    return keep_finish(store, number, all);
+  };
+  self->request(self->state.store, local_wait_max, Deed{run})
+      .then(
+          [self, all](const DeedEnd& kept) {
+            if (kept.result)
+              end(self, all);
+            else
+              end(self, kept.result.error());
+          },
+          // The store's owner died: once it is there again, this is done again.
+          [](const caf::error&) {});
+  return true;
+}
+
+void stop_when_rounds_close(Self self) {
+  for (const PlannerActor& planner : self->state.planners)
+    if (planner) self->send(planner, Steer{planner::Stop{"stopped by a person"}});
+}
+
 void start(Self self) {
   SupervisorState& state = self->state;
-  ++state.generation;
+  state.run.dispatcher.tokens_before = state.generation++ * tokens_a_generation;
   state.store = self->spawn<caf::monitored + caf::detached>(store_actor, state.run.store);
   state.dispatcher =
       self->spawn<caf::monitored>(dispatcher_actor, state.store, state.run.dispatcher);
   if (state.run.serve) state.run.serve(state.dispatcher);
+  if (conclude(self)) return;
   for (std::uint32_t slot = 0; slot < state.run.slots; ++slot) {
     NodeSettings settings;
     settings.name = "local-" + std::to_string(slot);
@@ -66,6 +105,7 @@ void start(Self self) {
                                                          state.store, state.dispatcher));
     self->send(state.planners.back(), Begin{});
   }
+  if (state.stopping) stop_when_rounds_close(self);
 }
 
 void note_end(Self self, const SearchEnded& ended) {
@@ -73,10 +113,7 @@ void note_end(Self self, const SearchEnded& ended) {
   if (ended.generation != state.generation || state.ended) return;
   if (!ended.finish) return end(self, ended.finish.error());
   state.finished[ended.search] = *ended.finish;
-  std::vector<planner::Finish> all;
-  for (const auto& finish : state.finished)
-    if (finish) all.push_back(*finish);
-  if (all.size() == state.finished.size()) end(self, std::move(all));
+  conclude(self);
 }
 
 void restart(Self self, const caf::down_msg& down) {
@@ -114,8 +151,8 @@ SupervisorActor::behavior_type supervisor(Self self, Run run) {
       [self](Begin) { start(self); },
       [self](const SearchEnded& ended) { note_end(self, ended); },
       [self](StopRun) {
-        for (const PlannerActor& planner : self->state.planners)
-          if (planner) self->send(planner, Steer{planner::Stop{"stopped by a person"}});
+        self->state.stopping = true;
+        stop_when_rounds_close(self);
       },
   };
 }

@@ -46,7 +46,7 @@ using SupervisorActor = caf::typed_actor<
     caf::reacts_to<Begin>,
     // Notes the end of a search; the last one ends the run.
     caf::reacts_to<SearchEnded>,
-    // Ends the searches when their rounds close.
+    // Ends the searches when their rounds close, and leaves the run to be resumed.
     caf::reacts_to<StopRun>>;
 
 struct SupervisorState {
@@ -60,6 +60,7 @@ struct SupervisorState {
   std::vector<PlannerActor> planners;
   std::vector<NodeActor> nodes;
   std::vector<std::optional<planner::Finish>> finished;
+  bool stopping = false;
   bool ended = false;
 };
 

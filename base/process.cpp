@@ -30,6 +30,29 @@ struct Pipe {
   bool open() { return ::pipe2(ends.data(), O_CLOEXEC) == 0; }
 };
 
+/// A child that closes its input early must not end this process. Of this thread alone: others may
+/// run children at the same time.
+class QuietPipes {
+ public:
+  QuietPipes() {
+    ::sigemptyset(&pipe_);
+    ::sigaddset(&pipe_, SIGPIPE);
+    ::pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~QuietPipes() {
+    timespec now{};
+    if (!::sigismember(&before_, SIGPIPE))
+      while (::sigtimedwait(&pipe_, nullptr, &now) == SIGPIPE) {
+      }
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  QuietPipes(const QuietPipes&) = delete;
+  QuietPipes& operator=(const QuietPipes&) = delete;
+
+ private:
+  sigset_t pipe_{}, before_{};
+};
+
 void limit(int resource, std::uint64_t value) {
   if (value == 0) return;
   rlimit bound{value, value};
@@ -119,13 +142,11 @@ Result<ProcessEnd> run_process(const std::vector<std::string>& command, std::str
   err.close_end(1);
   report.close_end(1);
   ::fcntl(in.ends[1], F_SETFL, O_NONBLOCK);
-  struct sigaction quiet {
-  }, before{};
-  quiet.sa_handler = SIG_IGN;
-  ::sigaction(SIGPIPE, &quiet, &before);
   ProcessEnd end;
-  end.timed_out = exchange(in, out, err, input, limits, end);
-  ::sigaction(SIGPIPE, &before, nullptr);
+  {
+    QuietPipes quiet;
+    end.timed_out = exchange(in, out, err, input, limits, end);
+  }
   if (end.timed_out) ::kill(-child, SIGKILL);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {

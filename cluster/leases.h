@@ -28,7 +28,8 @@ struct Capabilities {
 struct LeaseSettings {
   std::uint64_t epoch = 1;  // Of the store: tokens of an earlier process are stale.
   std::uint64_t lease_ns = 30'000'000'000;
-  std::size_t nodes_lost_max = 3;  // On so many different nodes a lease may die.
+  std::size_t nodes_lost_max = 3;   // On so many different nodes a lease may die.
+  std::uint64_t tokens_before = 0;  // Of this epoch, handed out by machines before this one.
 };
 
 struct Item {
@@ -63,7 +64,8 @@ struct Ended {
 
 class Leases {
  public:
-  explicit Leases(const LeaseSettings& settings) : settings_(settings) {}
+  explicit Leases(const LeaseSettings& settings)
+      : settings_(settings), count_(settings.tokens_before) {}
 
   /// False where equal work is known already: then whoever asks waits for that.
   bool add(const Item& item);

@@ -192,12 +192,13 @@ struct LedgerRecord {
   static constexpr std::uint64_t version = 1;
   bool settled = false, price_known = true;
   std::uint64_t reserved_micro = 0, settled_micro = 0;  // Millionths of a dollar.
-  std::uint64_t tokens_in = 0, tokens_out = 0;
+  std::uint64_t reserved_tokens = 0, tokens_in = 0, tokens_out = 0;
   std::string model;
   static void fields(auto& self, auto&& field) {
     field("settled", self.settled);
     field("price_known", self.price_known);
     field("reserved_micro", self.reserved_micro);
+    field("reserved_tokens", self.reserved_tokens);
     field("settled_micro", self.settled_micro);
     field("tokens_in", self.tokens_in);
     field("tokens_out", self.tokens_out);
