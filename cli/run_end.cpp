@@ -62,8 +62,7 @@ Result<Address> parse_address(const std::string& text) {
 Result<actors::World> make_world(const RunOptions& options) {
   actors::World world;
   world.store = store_place(options.store);
-  world.slots =
-      options.slots != 0 ? options.slots : std::max(1u, std::thread::hardware_concurrency());
+  world.slots = options.slots.value_or(std::max(1u, std::thread::hardware_concurrency()));
   world.lease_ms = static_cast<std::uint64_t>(options.lease_seconds * 1000);
   world.tell = make_progress(options.quiet     ? Loudness::quiet
                              : options.verbose ? Loudness::verbose
@@ -73,6 +72,11 @@ Result<actors::World> make_world(const RunOptions& options) {
     return Error{Fault::malformed,
                  "--listen and --cluster belong together",
                  "lathe cluster init DIR makes the folder for --cluster",
+                 {}};
+  if (options.listen.empty() && world.slots == 0)
+    return Error{Fault::malformed,
+                 "--slots 0 leaves the work to remote nodes, and none can come",
+                 "give --listen and --cluster",
                  {}};
   if (options.listen.empty()) return world;
   Result<Address> address = parse_address(options.listen);

@@ -11,7 +11,7 @@ namespace lathe::cli {
 
 struct RunOptions {
   std::string store, cluster, listen, events;
-  std::uint32_t slots = 0;
+  std::optional<std::uint32_t> slots;  // None: one a core.
   double lease_seconds = 30;
   bool json = false, quiet = false, verbose = false;
 };

@@ -1,0 +1,199 @@
+// Nodes as processes of their own: one that is killed in the middle of a job, and one that is
+// frozen past its lease, cost nothing but time.
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "base/random.h"
+#include "living.h"
+
+namespace lathe::system_test {
+namespace {
+
+bool is_free(std::uint16_t port) {
+  int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(port);
+  bool free = ::bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  ::close(socket);
+  return free;
+}
+
+/// One whose neighbour is free as well: blobs are served there.
+std::uint16_t free_port() {
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    auto port = static_cast<std::uint16_t>(
+        20'000 + philox64(static_cast<std::uint64_t>(::getpid()), 5, i) % 20'000);
+    if (is_free(port) && is_free(static_cast<std::uint16_t>(port + 1))) return port;
+  }
+  FAIL("no port is free");
+  return 0;
+}
+
+std::vector<std::string> lower(const std::string& store) {
+  return {"lower", small_contract(), "--store", store,      "--rounds", "1",        "--branches",
+          "3",     "--seed",         "3",       "--device", "emulated", "--verbose"};
+}
+
+/// What a run on this process's own slots leaves behind.
+const std::string& local_export() {
+  static const std::string text = [] {
+    Folder folder;
+    Ran local = ran(lower(folder / "store"));
+    INFO(local.err);
+    REQUIRE(local.status == 0);
+    return exported(folder / "store");
+  }();
+  return text;
+}
+
+class Farm {
+ public:
+  Farm() : address_("127.0.0.1:" + std::to_string(free_port())) {
+    REQUIRE(ran({"cluster", "init", folder / "farm"}).status == 0);
+    for (const char* name : {"ada", "bea"}) {
+      Ran admitted = ran({"cluster", "admit", name, "--dir", folder / "farm", "--address", address_,
+                          "--out", bundle(name)});
+      INFO(admitted.err);
+      REQUIRE(admitted.status == 0);
+    }
+    std::vector<std::string> command = lower(folder / "store");
+    for (std::string word : {"--cluster", "", "--listen", "", "--slots", "0", "--lease", "1.5"})
+      command.push_back(word);
+    command[command.size() - 7] = folder / "farm";
+    command[command.size() - 5] = address_;
+    coordinator = std::make_unique<Program>(command);
+    bool listens = coordinator->read_until("listening", seconds(30));
+    INFO(coordinator->err());
+    REQUIRE(listens);
+  }
+
+  std::string bundle(const std::string& name) const { return folder / (name + ".bundle"); }
+  std::unique_ptr<Program> node(const std::string& name) const {
+    return std::make_unique<Program>(
+        std::vector<std::string>{"node", "--join", bundle(name), "--slots", "1"});
+  }
+
+  Folder folder;
+  std::unique_ptr<Program> coordinator;
+
+ private:
+  std::string address_;
+};
+
+bool has(const std::string& line, const std::string& part) {
+  return line.find(part) != std::string::npos;
+}
+bool is(const std::string& line, const std::string& kind) { return line.starts_with(kind + " "); }
+
+std::string item_of(const std::string& line) {
+  std::size_t at = line.find("\"item\":\"");
+  return at == std::string::npos ? "" : line.substr(at + 8, line.find('"', at + 8) - at - 8);
+}
+
+/// The next claim of this node: "" where none comes.
+std::string next_claim(Program& coordinator, const std::string& node) {
+  std::string item;
+  coordinator.read_until(
+      [&](const std::string& line) {
+        if (!is(line, "claimed") || !has(line, "\"" + node)) return false;
+        item = item_of(line);
+        return true;
+      },
+      seconds(60));
+  return item;
+}
+
+std::size_t count(const Program& program, const std::string& kind, const std::string& item) {
+  std::size_t count = 0;
+  for (const std::string& line : program.lines()) count += is(line, kind) && has(line, item);
+  return count;
+}
+
+TEST_CASE("two nodes do a run's work, and leave what one process would") {
+  Farm farm;
+  auto ada = farm.node("ada"), bea = farm.node("bea");
+  int status = farm.coordinator->wait(seconds(120));
+  INFO(farm.coordinator->err());
+  REQUIRE(status == 0);
+  CHECK(exported(farm.folder / "store") == local_export());
+  std::size_t by_ada = 0, by_bea = 0;
+  for (const std::string& line : farm.coordinator->lines()) {
+    by_ada += is(line, "completed") && has(line, "\"ada");
+    by_bea += is(line, "completed") && has(line, "\"bea");
+  }
+  CHECK(by_ada > 0);
+  CHECK(by_bea > 0);
+}
+
+TEST_CASE("the job of a node that is killed in the middle is done by another, once") {
+  Farm farm;
+  auto ada = farm.node("ada");
+  std::string item = next_claim(*farm.coordinator, "ada");
+  REQUIRE_FALSE(item.empty());
+  ada->kill(SIGKILL);
+  auto bea = farm.node("bea");
+  int status = farm.coordinator->wait(seconds(120));
+  INFO(farm.coordinator->err());
+  REQUIRE(status == 0);
+  CHECK(count(*farm.coordinator, "lost", item) == 1);
+  CHECK(count(*farm.coordinator, "claimed", item) == 2);
+  CHECK(count(*farm.coordinator, "completed", item) == 1);
+  for (const std::string& line : farm.coordinator->lines())
+    if (is(line, "completed") && has(line, item)) CHECK(has(line, "\"bea"));
+  CHECK(exported(farm.folder / "store") == local_export());
+}
+
+TEST_CASE("the late result of a node that was frozen past its lease is refused as stale") {
+  Farm farm;
+  auto ada = farm.node("ada");
+  std::string item = next_claim(*farm.coordinator, "ada");
+  REQUIRE_FALSE(item.empty());
+  ada->kill(SIGSTOP);
+  auto bea = farm.node("bea");
+  bool lost = farm.coordinator->read_until(
+      [&](const std::string& line) { return is(line, "lost") && has(line, item); }, seconds(30));
+  ada->kill(SIGCONT);
+  bool stale = lost && farm.coordinator->read_until(
+                           [&](const std::string& line) {
+                             return is(line, "stale") && has(line, item) && has(line, "\"ada");
+                           },
+                           seconds(30));
+  int status = farm.coordinator->wait(seconds(120));
+  INFO(farm.coordinator->err());
+  CHECK(lost);
+  CHECK(stale);
+  REQUIRE(status == 0);
+  CHECK(count(*farm.coordinator, "completed", item) == 1);
+  CHECK(exported(farm.folder / "store") == local_export());
+}
+
+TEST_CASE("a node whose bundle was revoked is refused") {
+  Farm farm;
+  REQUIRE(ran({"cluster", "revoke", "ada", "--dir", farm.folder / "farm"}).status == 0);
+  auto ada = farm.node("ada");
+  CHECK(ada->wait(seconds(30)) == 77);
+}
+
+TEST_CASE("a bundle of another farm opens no door") {
+  Farm farm, other;
+  std::filesystem::remove_all(other.folder / "farm");
+  Ran made = ran({"cluster", "init", other.folder / "farm"});
+  REQUIRE(made.status == 0);
+  std::string address = farm.coordinator->err();
+  std::size_t at = address.find("127.0.0.1:");
+  REQUIRE(at != std::string::npos);
+  address = address.substr(at, address.find_first_not_of("0123456789", at + 10) - at);
+  REQUIRE(ran({"cluster", "admit", "eve", "--dir", other.folder / "farm", "--address", address,
+               "--out", other.bundle("eve")})
+              .status == 0);
+  auto eve = other.node("eve");
+  CHECK(eve->wait(seconds(30)) == 77);
+  for (const std::string& line : farm.coordinator->lines()) CHECK_FALSE(has(line, "eve"));
+}
+
+}  // namespace
+}  // namespace lathe::system_test
