@@ -193,7 +193,8 @@ Result<RunEnd> carry_out(const Prepared& prepared, const World& world) {
   Run run;
   run.store = prepared.store;
   run.searches = *std::move(searches);
-  run.dispatcher = {prepared.store->epoch(), world.lease_ms, claim_wait_ms, steady_clock(), tell};
+  run.dispatcher = {prepared.store->epoch(), 0,   world.lease_ms, claim_wait_ms,
+                    steady_clock(),          tell};
   run.runner = child_runner(work_seconds_max, 0);
   run.slots = world.slots;
   run.tell = tell;

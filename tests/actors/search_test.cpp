@@ -60,7 +60,8 @@ TEST_CASE("what is admitted has a passed verdict of every gate in the store") {
   auto [store, run] = begun({used});
   Life life(2, search_of(6, run, used), store, 1);
   life.run();
-  for (const auto& entry : *store::frontier(*store, used->identity())) {
+  const auto entries = *store::frontier(*store, used->identity());
+  for (const auto& entry : entries) {
     std::set<std::uint64_t> passed;
     auto rows = *store->rows<store::VerdictKey>(
         store::prefix<store::VerdictKey>(used->identity(), entry.key.candidate));
