@@ -118,6 +118,15 @@ TEST_CASE("gemm on a target whose matrix instructions are not modelled is undeci
   CHECK(report.reason_code == "unsupported");
 }
 
+TEST_CASE("gemm with wgmma is equal at all points, but in one schedule only") {
+  Contract contract = small_contract("gemm_128x128x64_fp16_sm_90a");
+  Report report = verified(contract, contract.reference);
+  INFO(report.json);
+  CHECK(report.verdict == "undecided");
+  CHECK((report.reason_code == "one_schedule" || report.reason_code == "unsupported"));
+  CHECK(report.json.find("\"races\":\"passed\"") == std::string::npos);
+}
+
 TEST_CASE("the gate passes the reference and turns away a mistake with its evidence") {
   Contract contract = sum();
   auto shared = std::make_shared<const Contract>(contract);
