@@ -125,7 +125,11 @@ Runner child_runner(seconds wall_max, std::uint64_t memory_bytes_max) {
                      {}});
     }
     Result<WorkReply> reply = decode_reply(end->out);
-    return reply ? *std::move(reply) : failed(reply.error());
+    if (reply) return *std::move(reply);
+    return failed({Fault::unavailable,
+                   "the worker's answer does not read: " + reply.error().what,
+                   "the work is tried elsewhere",
+                   {}});
   };
 }
 

@@ -67,9 +67,26 @@ Result<Resources> resources_of(const std::shared_ptr<const Contract>& contract,
   return Error{Fault::unsupported, whose + ": " + evidence.reason, "", evidence.place};
 }
 
+/// Tensor work that runs beside the warp that issued it. The machine carries it out at once, so
+/// that the longest chain of a block says nothing of what such a kernel waits for.
+std::optional<Error> untimed(const Measured& kernel) {
+  const ptx::Function* entry = kernel.module->find_entry(kernel.contract->entry);
+  if (entry == nullptr) return std::nullopt;
+  for (const ptx::Instruction& instruction : entry->instructions)
+    if (instruction.opcode == "wgmma" || instruction.opcode == "tcgen05")
+      return Error{Fault::unsupported,
+                   kernel.name + " cannot be timed: the model knows no asynchronous tensor work (" +
+                       std::string(instruction.opcode) + ", line " +
+                       std::to_string(instruction.span.line) + ")",
+                   "",
+                   {"", instruction.span.line, instruction.span.column}};
+  return std::nullopt;
+}
+
 }  // namespace
 
 Result<Estimate> measure(const Measured& kernel, const Limits& limits) {
+  if (std::optional<Error> error = untimed(kernel)) return *error;
   const Contract& contract = *kernel.contract;
   std::optional<Rates> rates = rates_of(contract.target);
   std::optional<TargetLimits> target = limits_of(contract.target);

@@ -182,6 +182,7 @@ TEST_CASE("a child that gives no reply is an error, never a verdict") {
   Runner runner = child_runner(std::chrono::seconds(30), 0);
   WorkReply reply = runner(encode(request));
   CHECK(reply.outcome == WorkReply::Outcome::error);
+  CHECK(reply.error.fault == Fault::unavailable);
 }
 
 }  // namespace

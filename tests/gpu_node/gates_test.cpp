@@ -194,11 +194,21 @@ TEST_CASE("a large grid is sampled, and its fakes fail too") {
 }
 
 TEST_CASE("what the machine has no meaning for is undecided, with its line") {
-  auto contract = small("gemm_128x128x64_fp16_sm_90a");
+  auto contract = small("gemm_128x128x64_fp16_sm_100a");
   Step<Sanitized> step = sanitize(assembled(contract, contract->reference), {});
   REQUIRE(step.undecided());
   CHECK(step.undecided()->reason == Reason::unsupported);
   CHECK(step.undecided()->evidence.place.line > 0);
+}
+
+TEST_CASE("a kernel whose tensor work runs beside its warps has no modelled time") {
+  auto contract = small("gemm_128x128x64_fp16_sm_90a");
+  Tested tested;
+  static_cast<Assembled&>(tested) = assembled(contract, contract->reference);
+  Step<Timed> step = benchmark(tested, contract->reference, Assembler{}, {});
+  REQUIRE(step.undecided());
+  CHECK(step.undecided()->reason == Reason::unsupported);
+  CHECK(step.undecided()->evidence.reason.find("wgmma") != std::string::npos);
 }
 
 TEST_CASE("the same candidate and seed give the same evidence, byte for byte") {

@@ -80,7 +80,7 @@ TEST_CASE("an unknown key is refused with 65, a caret and the nearest name") {
   ContractCopy copy("dynamic_shared_bytes", "dynamic_shared_byte");
   ProcessEnd end = run_lathe({"contract", "check", copy.path()});
   CHECK(end.status == bad_input);
-  has(end.err, "contract.toml:10:1: error: unknown key `launch.dynamic_shared_byte`");
+  has(end.err, "contract.toml:11:1: error: unknown key `launch.dynamic_shared_byte`");
   has(end.err, "\n  dynamic_shared_byte = ");
   has(end.err, "\n  ^\nhelp: did you mean `dynamic_shared_bytes`?");
   lower_refuses(copy.path(), bad_input, "unknown key");
