@@ -24,6 +24,8 @@ std::vector<std::string> resume(const std::string& store) {
 /// The kind of an event and, of work, its gate: "claimed test", "verdict screen", "plan".
 std::string point_of(const std::string& line) {
   std::string point = line.substr(0, line.find(' '));
+  // Plans and rounds tell of many gates; they are points of their own.
+  if (point == "plan" || point == "round" || point == "proposal") return point;
   for (const char* gate : {"screen", "assemble", "sanitize", "test", "verify", "benchmark"})
     if (line.find("\"gate\":\"" + std::string(gate) + "\"") != std::string::npos)
       return point + " " + gate;
