@@ -54,6 +54,15 @@ std::string bound_text(const Proof& proof) {
          number("%.1e", proof.failure_probability) + (proof.rigorous ? "" : " (heuristic)");
 }
 
+/// What a passed timing says of a candidate that is not faster; empty where it is.
+std::string not_faster(const Verdict& verdict) {
+  if (verdict.gate != Gate::benchmark) return {};
+  Json figures = Json::parse(verdict.evidence.json, nullptr, false);
+  if (!figures.is_object() || figures.value("verdict", "faster") == "faster") return {};
+  return "benchmark: not admitted, " + figures.value("verdict", "") + ": " +
+         figures.value("reason", "");
+}
+
 /// The last words of each refused candidate, sorted by gate and reason so that equal knowledge
 /// prints alike.
 Result<std::string> refusals(const store::Store& store, const Digest& contract) {
@@ -63,12 +72,16 @@ Result<std::string> refusals(const store::Store& store, const Digest& contract) 
   for (const auto& [key, record] : *rows) {
     Result<Verdict> verdict = decode_verdict(record.verdict);
     if (!verdict) return verdict.error();
-    if (verdict->answer == Verdict::Answer::passed) continue;
+    auto candidate = store.get(store::CandidateKey{contract, key.candidate});
+    if (!candidate) return candidate.error();
     std::string line = std::string(name_of(verdict->gate)) + ": " +
                        std::string(name_of(verdict->answer)) + ", " + verdict->evidence.code +
                        ": " + verdict->evidence.reason;
-    auto candidate = store.get(store::CandidateKey{contract, key.candidate});
-    std::string who = candidate && *candidate ? (*candidate)->family : "decoy";
+    // The reference and the decoys are nobody's proposals.
+    if (verdict->answer == Verdict::Answer::passed)
+      line = *candidate ? not_faster(*verdict) : std::string();
+    if (line.empty()) continue;
+    std::string who = *candidate ? (*candidate)->family : "decoy";
     lines[line].push_back(short_hex(key.candidate) + " (" + who + ")");
   }
   std::string text;
