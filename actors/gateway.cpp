@@ -32,8 +32,9 @@ class OpenGateway : public Gateway {
     DoorSettings settings;
     settings.cluster = [directory = listening.cluster] { return cluster::open_cluster(directory); };
     settings.now_s = seconds_now;
-    settings.publish = [this](const std::string& bytes) { return blobs_->publish(bytes); };
-    settings.take = [this](const Digest& digest) { return blobs_->take(digest); };
+    // The door may outlive this gateway by a message or two, so it holds what it answers from.
+    settings.publish = [blobs = blobs_](const std::string& bytes) { return blobs->publish(bytes); };
+    settings.take = [blobs = blobs_](const Digest& digest) { return blobs->take(digest); };
     settings.lease_ms = lease_ms;
     settings.tell = tell;
     door_ = system_.spawn(door, std::move(settings));
@@ -63,12 +64,11 @@ class OpenGateway : public Gateway {
     caf::anon_send(door_, Serve{});
     std::this_thread::sleep_for(farewell);
     caf::anon_send(door_, Drain{});
-    blobs_.reset();
   }
 
  private:
   caf::actor_system& system_;
-  std::unique_ptr<cluster::BlobServer> blobs_;
+  std::shared_ptr<cluster::BlobServer> blobs_;
   std::unique_ptr<cluster::Publisher> events_;
   caf::actor door_;
 };
@@ -82,11 +82,11 @@ Result<std::unique_ptr<Gateway>> open_gateway(caf::actor_system& system, const L
   std::string address = listening.host + ":" + std::to_string(listening.port);
   Result<std::string> blob_address = cluster::port_after(address, 1);
   if (!blob_address) return blob_address.error();
-  auto blobs = cluster::BlobServer::open(listening.cluster, *blob_address);
+  auto blobs = cluster::BlobServer::open(listening.cluster, *blob_address, seconds_now);
   if (!blobs) return blobs.error();
   std::unique_ptr<cluster::Publisher> events;
   if (!listening.events.empty()) {
-    auto opened = cluster::Publisher::open(listening.cluster, listening.events);
+    auto opened = cluster::Publisher::open(listening.cluster, listening.events, seconds_now);
     if (!opened) return opened.error();
     events = *std::move(opened);
   }

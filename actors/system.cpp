@@ -2,17 +2,12 @@
 
 #include <unistd.h>
 
-#include <atomic>
 #include <caf/io/middleman.hpp>
 #include <caf/openssl/manager.hpp>
 #include <chrono>
-#include <cstdlib>
-#include <thread>
 
 namespace lathe::actors {
 namespace {
-
-constexpr std::chrono::seconds end_wait_max{10};
 
 struct Config : caf::actor_system_config {
   explicit Config(const std::optional<Certificates>& certificates) {
@@ -33,20 +28,14 @@ struct Config : caf::actor_system_config {
 
 System::System(const std::optional<Certificates>& certificates)
     : config_(std::make_unique<Config>(certificates)),
-      system_(std::make_unique<caf::actor_system>(*config_)) {}
+      system_(std::make_unique<caf::actor_system>(*config_)),
+      talks_(certificates.has_value()) {}
 
 System::~System() {
-  auto ended = std::make_shared<std::atomic<bool>>(false);
-  std::thread([ended] {
-    for (auto waited = std::chrono::milliseconds(0); waited < end_wait_max;
-         waited += std::chrono::milliseconds(100)) {
-      if (*ended) return;
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    }
-    if (!*ended) std::_Exit(0);
-  }).detach();
-  system_.reset();
-  *ended = true;
+  if (!talks_) return;
+  // Not freed: see the header.
+  static_cast<void>(system_.release());
+  static_cast<void>(config_.release());
 }
 
 Result<std::unique_ptr<System>> make_system(const std::optional<Certificates>& certificates) {

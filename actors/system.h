@@ -22,14 +22,15 @@ struct Certificates {
 class System {
  public:
   explicit System(const std::optional<Certificates>& certificates);
-  /// CAF's own end can wait for a frozen peer for ever; what matters is durable by then, so a
-  /// watchdog ends the process after a while.
+  /// CAF's own end can wait for a frozen peer for ever. What matters is durable by then, so a
+  /// system that talks to peers is left as it is, and the process ends without it (cli/main.cpp).
   ~System();
   caf::actor_system& actors() { return *system_; }
 
  private:
   std::unique_ptr<caf::actor_system_config> config_;
   std::unique_ptr<caf::actor_system> system_;
+  bool talks_ = false;
 };
 
 /// Errors: unavailable (permission) where a file is missing or unreadable.

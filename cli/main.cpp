@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 
 #include "cli/complaint.h"
@@ -43,10 +44,13 @@ int run(int count, char** words) {
 
 int main(int count, char** words) {
   std::signal(SIGPIPE, SIG_IGN);
+  int status = lathe::cli::exit_own_fault;
   try {
-    return lathe::cli::run(count, words);
+    status = lathe::cli::run(count, words);
   } catch (const std::exception& exception) {
     std::fprintf(stderr, "lathe: error: a fault of its own: %s\n", exception.what());
-    return lathe::cli::exit_own_fault;
   }
+  if (std::fflush(nullptr) != 0 && status == lathe::cli::exit_done) status = lathe::cli::exit_io;
+  // All that must end in order has ended; threads that wait for a frozen peer do not hold us up.
+  std::_Exit(status);
 }
