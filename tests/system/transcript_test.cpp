@@ -16,8 +16,10 @@
 namespace lathe::system_test {
 namespace {
 
+const std::string contract = small_contract("softmax_8x256_fp16_sm_90a");
+
 std::string reference() {
-  std::ifstream file(small_contract() + "/reference.ptx");
+  std::ifstream file(contract + "/reference.ptx");
   std::stringstream text;
   text << file.rdbuf();
   return text.str();
@@ -44,16 +46,7 @@ std::string join(const std::vector<std::string>& lines) {
   return text;
 }
 
-/// The chain of seven additions over a thread's eight elements; its first line's number.
-std::size_t chain(const std::vector<std::string>& lines) {
-  std::vector<std::size_t> sums = lines_with(lines, "add.f32 ");
-  if (sums.empty()) sums = lines_with(lines, "add.f32");
-  REQUIRE(sums.size() >= 7);
-  for (std::size_t i = 0; i < 7; ++i) REQUIRE(sums[i] == sums[0] + i);
-  return sums[0];
-}
-
-/// The operands of the i-th addition: destination, sum so far, element.
+/// The registers of a line, in order.
 std::vector<std::string> operands(const std::string& line) {
   std::vector<std::string> found;
   for (std::size_t at = line.find('%'); at != std::string::npos; at = line.find('%', at + 1))
@@ -61,33 +54,49 @@ std::vector<std::string> operands(const std::string& line) {
   return found;
 }
 
-/// The same sum as a tree.
+/// The first three lines of such a chain over four elements become a tree.
+void balance(std::vector<std::string>& lines, const std::string& opcode) {
+  std::size_t first = lines_with(lines, opcode).front();
+  std::vector<std::string> a = operands(lines[first]), b = operands(lines[first + 1]),
+                           c = operands(lines[first + 2]);
+  lines[first + 1] = "\t" + opcode + " \t" + b[0] + ", " + b[2] + ", " + c[2] + ";";
+  lines[first + 2] = "\t" + opcode + " \t" + c[0] + ", " + a[0] + ", " + b[0] + ";";
+}
+
+/// One reciprocal for the four divisions of a row by its sum, and trees where there were chains.
 std::string good() {
   std::vector<std::string> lines = split(reference());
-  std::size_t first = chain(lines);
-  std::vector<std::string> into, element{operands(lines[first])[1]};
-  for (std::size_t i = 0; i < 7; ++i) {
-    into.push_back(operands(lines[first + i])[0]);
-    element.push_back(operands(lines[first + i])[2]);
+  balance(lines, "max.f32");
+  balance(lines, "add.f32");
+  std::vector<std::size_t> divisions = lines_with(lines, "div.full.f32");
+  REQUIRE(divisions.size() == 4);
+  std::string sum = operands(lines[divisions[0]])[2];
+  for (std::size_t at : divisions) {
+    std::vector<std::string> words = operands(lines[at]);
+    REQUIRE(words[2] == sum);
+    lines[at] = "\tmul.f32 \t" + words[0] + ", " + words[1] + ", %inverse1;";
   }
-  auto sum = [&](std::size_t at, const std::string& left, const std::string& right) {
-    lines[first + at] = "\tadd.f32 \t" + into[at] + ", " + left + ", " + right + ";";
-  };
-  for (std::size_t i = 0; i < 4; ++i) sum(i, element[2 * i], element[2 * i + 1]);
-  sum(4, into[0], into[1]);
-  sum(5, into[2], into[3]);
-  sum(6, into[4], into[5]);
+  lines[divisions[0]] = "\trcp.approx.ftz.f32 \t%inverse1, " + sum + ";\n" + lines[divisions[0]];
+  std::size_t declared = lines_with(lines, ".reg .b32").front();
+  lines[declared] += "\n\t.reg .b32 \t%inverse<2>;";
   return join(lines);
 }
 
-/// One of the sums takes its neighbour's element once more.
-std::string off_by_one(std::uint64_t seed, std::size_t& line) {
+/// One of the sums or divisions takes its neighbour's element once more.
+std::string off_by_one(std::uint64_t seed) {
   std::vector<std::string> lines = split(reference());
-  std::size_t first = chain(lines), at = 1 + philox64(seed, 1, 0) % 6;
-  line = first + at + 1;
-  std::vector<std::string> own = operands(lines[first + at]),
-                           before = operands(lines[first + at - 1]);
-  lines[first + at] = "\tadd.f32 \t" + own[0] + ", " + own[1] + ", " + before[2] + ";";
+  std::vector<std::size_t> sums = lines_with(lines, "add.f32");
+  std::vector<std::size_t> divisions = lines_with(lines, "div.full.f32");
+  REQUIRE(sums.size() > 3);
+  REQUIRE(divisions.size() == 4);
+  std::uint64_t draw = philox64(seed, 1, 0) % 5;
+  bool divides = draw >= 2;
+  std::size_t at = divides ? divisions[draw - 1] : sums[draw + 1];
+  std::size_t element = divides ? 1 : 2;
+  std::vector<std::string> own = operands(lines[at]), before = operands(lines[at - 1]);
+  own[element] = before[element];
+  lines[at] =
+      lines[at].substr(0, lines[at].find('%')) + own[0] + ", " + own[1] + ", " + own[2] + ";";
   return join(lines);
 }
 
@@ -95,7 +104,7 @@ std::string off_by_one(std::uint64_t seed, std::size_t& line) {
 std::string racing(std::uint64_t seed) {
   std::vector<std::string> lines = split(reference());
   std::vector<std::size_t> barriers = lines_with(lines, "bar.sync");
-  REQUIRE(barriers.size() >= 2);
+  REQUIRE(barriers.size() == 5);
   lines.erase(lines.begin() +
               static_cast<std::ptrdiff_t>(barriers[philox64(seed, 2, 0) % barriers.size()]));
   return join(lines);
@@ -103,7 +112,7 @@ std::string racing(std::uint64_t seed) {
 
 std::string unreadable(std::size_t& line) {
   std::vector<std::string> lines = split(reference());
-  line = chain(lines) + 3;
+  line = lines_with(lines, "div.full.f32").front() + 1;
   lines.insert(lines.begin() + static_cast<std::ptrdiff_t>(line - 1), "\tadd.f32 %r1 %r2 ;;; {");
   return join(lines);
 }
@@ -156,12 +165,12 @@ TEST_CASE("of a transcript the good patch is admitted and three are refused at t
   std::uint64_t seed = std::random_device{}();
   CAPTURE(seed);
   Folder folder;
-  std::size_t bad_line = 0, unreadable_line = 0;
-  write_transcript(folder / "transcript.jsonl",
-                   {"A tree is shallower.\n```diff\n" + ptx::diff(reference(), good()) + "```\n",
-                    fenced(unreadable(unreadable_line)), fenced(off_by_one(seed, bad_line)),
-                    fenced(racing(seed))});
-  Program program({"lower", small_contract(), "--store", folder / "store", "--model",
+  std::size_t unreadable_line = 0;
+  write_transcript(
+      folder / "transcript.jsonl",
+      {"One reciprocal will do.\n```diff\n" + ptx::diff(reference(), good()) + "```\n",
+       fenced(unreadable(unreadable_line)), fenced(off_by_one(seed)), fenced(racing(seed))});
+  Program program({"lower", contract, "--store", folder / "store", "--model",
                    "recorded:" + (folder / "transcript.jsonl"), "--rounds", "1", "--branches", "4",
                    "--device", "emulated", "--verbose"});
   int status = program.wait(seconds(120));
@@ -189,7 +198,7 @@ TEST_CASE("of a transcript the good patch is admitted and three are refused at t
   CHECK((*race)["gate"] == "sanitize");
   CHECK((*race)["answer"] == "rejected");
   CHECK((*race)["code"] == "race");
-  CHECK((*race)["evidence"].dump().find("threads") != std::string::npos);
+  CHECK((*race)["evidence"].dump().find("\"thread\"") != std::string::npos);
   CHECK(race->contains("line"));
 
   Ran frontier = ran({"frontier", "--store", folder / "store", "--json"});
@@ -201,16 +210,14 @@ TEST_CASE("of a transcript the good patch is admitted and three are refused at t
 
 TEST_CASE("a transcript that is killed halfway ends as a whole one does") {
   Folder folder;
-  std::size_t line = 0;
   write_transcript(folder / "transcript.jsonl",
-                   {fenced(good()), fenced(off_by_one(7, line)), fenced(racing(7))});
+                   {fenced(good()), fenced(off_by_one(7)), fenced(racing(7))});
   auto lower = [&](const std::string& store) {
-    return std::vector<std::string>{"lower",      small_contract(),
-                                    "--store",    store,
-                                    "--model",    "recorded:" + (folder / "transcript.jsonl"),
-                                    "--rounds",   "1",
-                                    "--branches", "3",
-                                    "--verbose"};
+    return std::vector<std::string>{
+        "lower",    contract,   "--store",
+        store,      "--model",  "recorded:" + (folder / "transcript.jsonl"),
+        "--rounds", "1",        "--branches",
+        "3",        "--verbose"};
   };
   REQUIRE(ran(lower(folder / "whole")).status == 0);
   {
