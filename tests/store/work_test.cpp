@@ -87,6 +87,16 @@ TEST_CASE("the old token of an item that was given again is stale") {
   CHECK(complete_now(*store, 8, "second") == Completion::accepted);
 }
 
+TEST_CASE("the old token is stale even where the same node holds the item again") {
+  auto store = Store::in_memory();
+  enqueue_now(*store, item, work(1, 1));
+  claim_now(*store, item, 7, "first");
+  CHECK(requeue_now(*store, 7, "first"));
+  claim_now(*store, item, 8, "first");
+  CHECK(complete_now(*store, 7, "first") == Completion::stale);
+  CHECK(complete_now(*store, 8, "first") == Completion::accepted);
+}
+
 TEST_CASE("a result comes stale even while nobody holds the item") {
   auto store = Store::in_memory();
   enqueue_now(*store, item, work(1, 1));
