@@ -25,6 +25,17 @@ struct Summary {
   std::unordered_set<std::uint64_t> unguarded_keys, divisor_keys;
   static constexpr std::size_t keys_max = 1u << 21;
   bool keys_cut = false;
+  /// What data was compared with what, as the residues of the difference up to its sign.
+  std::unordered_set<std::uint64_t> comparison_keys;
+  /// Magnitudes that results of instructions took, zero aside: over the reals (x * c) / c is x, as
+  /// floats it may be infinite or 0.
+  double largest = 0, smallest = 1.7976931348623157e308;
+  void note_magnitude(double shadow) {
+    double magnitude = shadow < 0 ? -shadow : shadow;
+    if (!(magnitude <= 1.7976931348623157e308)) return;
+    if (magnitude > largest) largest = magnitude;
+    if (magnitude < smallest && magnitude > 0) smallest = magnitude;
+  }
 };
 
 class Arithmetic {

@@ -198,7 +198,15 @@ std::optional<int> Arithmetic::order(const Number& left, const Number& right) {
   if (left.special == Special::nan || right.special == Special::nan) return std::nullopt;
   if (left.special == Special::poison || right.special == Special::poison) return std::nullopt;
   bool known = left.is(literal_bits) && right.is(literal_bits);
-  if (!known && left.finite() && right.finite()) ++summary_.comparisons;
+  if (!known && left.finite() && right.finite()) {
+    ++summary_.comparisons;
+    Number difference = settled(sub(left, right));
+    std::uint64_t key = std::min(key_of(difference), key_of(negate(difference)));
+    if (summary_.comparison_keys.size() < Summary::keys_max)
+      summary_.comparison_keys.insert(key);
+    else
+      summary_.keys_cut = true;
+  }
   double gap = left.shadow - right.shadow;
   if (left.infinite() || right.infinite())
     return left.shadow < right.shadow ? -1 : left.shadow > right.shadow ? 1 : 0;

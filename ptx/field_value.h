@@ -94,6 +94,7 @@ NumberValue<T> made(Field* field, Number number, bool exact = false) {
   out.field = field;
   out.fresh = true;
   out.number = Arithmetic::in_format(number, T == Type::tf32 ? Type::f32 : T, exact);
+  if (number.finite()) field->arithmetic().summary().note_magnitude(number.shadow);
   return out;
 }
 

@@ -243,6 +243,30 @@ Result<Done> Verifier::conclude_obligations() {
   return Done{};
 }
 
+/// Equal on the pieces that the shadows entered, at the magnitudes that they had; but the candidate
+/// has pieces that the reference has not, or goes where floats end and reals do not.
+Result<Done> Verifier::conclude_pieces() {
+  bool new_pieces = atoms_ != 0 || (candidate_.comparisons != 0 && reference_.comparisons == 0) ||
+                    (candidate_.winners + candidate_.maxima != 0 &&
+                     reference_.winners + reference_.maxima == 0) ||
+                    (candidate_.floors != 0 && reference_.floors == 0);
+  if (!new_pieces && !out_of_range_) return Done{};
+  Result<std::optional<Witness>> witness = search(sampled_blocks(4));
+  if (!witness) return witness.error();
+  std::string why = new_pieces
+                        ? "it compares data that the reference does not compare, so that some "
+                          "inputs may take a piece that no point entered"
+                        : "it passes through magnitudes far from all that the reference "
+                          "reaches, where floats overflow or vanish";
+  if (*witness) {
+    findings_.set(Check::stress, CheckState::failed);
+    refute(**witness, (*witness)->kind, "equal at the points, but " + why);
+  } else {
+    undecided(new_pieces ? "atom" : "not_witnessed", why);
+  }
+  return Done{};
+}
+
 /// Copies that land as late as their waits allow, on sampled blocks.
 Result<Done> Verifier::check_late_copies() {
   if (!uses_copies_) return Done{};

@@ -30,6 +30,10 @@ UnsupportedPart part_of(const Error& error, bool of_reference) {
   return part;
 }
 
+/// Partial results in another order stay within so much of the reference's largest and smallest.
+constexpr double range_above = 1024;
+constexpr double range_below = 0x1p60;
+
 /// Keys of the candidate that the reference has not.
 std::uint64_t not_among(const std::unordered_set<std::uint64_t>& candidate,
                         const std::unordered_set<std::uint64_t>& reference) {
@@ -139,6 +143,9 @@ void Verifier::take(const PointResult& result, std::uint64_t number) {
   add(candidate_, result.candidate);
   unguarded_ += not_among(result.candidate.unguarded_keys, result.reference.unguarded_keys);
   unsigned_divisors_ += not_among(result.candidate.divisor_keys, result.reference.divisor_keys);
+  atoms_ += not_among(result.candidate.comparison_keys, result.reference.comparison_keys);
+  out_of_range_ |= result.candidate.largest > range_above * result.reference.largest ||
+                   result.candidate.smallest * range_below < result.reference.smallest;
   if (unguarded_at_ < 0) unguarded_at_ = result.candidate.unguarded_instruction;
   if (divisor_at_ < 0) divisor_at_ = result.candidate.divisor_instruction;
   literals_.insert(literals_.end(), result.literals.begin(), result.literals.end());
@@ -230,7 +237,7 @@ Result<Findings> Verifier::run() {
     return std::move(findings_);
   }
   for (auto step : {&Verifier::evaluate, &Verifier::conclude_obligations,
-                    &Verifier::check_late_copies, &Verifier::stress}) {
+                    &Verifier::conclude_pieces, &Verifier::check_late_copies, &Verifier::stress}) {
     Result<Done> done = (this->*step)();
     if (!done) return done.error();
     if (findings_.decided()) return std::move(findings_);

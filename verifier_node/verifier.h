@@ -30,6 +30,7 @@ class Verifier {
   Result<Done> conclude_difference(const Difference& difference);
   Result<Done> conclude_frame(const Difference& difference);
   Result<Done> conclude_obligations();
+  Result<Done> conclude_pieces();
   Result<Done> check_late_copies();
   Result<Done> stress();
   Result<std::optional<Witness>> search(const StressPlan& plan);
@@ -55,6 +56,8 @@ class Verifier {
   std::vector<std::uint32_t> literals_;
   Writers reference_writers_, candidate_writers_;
   std::uint64_t unguarded_ = 0, unsigned_divisors_ = 0;  // Not the reference's.
+  std::uint64_t atoms_ = 0;    // Comparisons of data that the reference does not make.
+  bool out_of_range_ = false;  // Magnitudes far from all that the reference reaches.
   std::int64_t unguarded_at_ = -1, divisor_at_ = -1;
   std::uint64_t steps_ = 0;
   bool uses_copies_ = false;
