@@ -60,5 +60,11 @@ TEST_CASE("a window made of a maximum where the reference has none is not proved
   CHECK(report.verdict != "proved");
 }
 
+TEST_CASE("a function known to eleven bits that the reference does without is not proved") {
+  Report report = of_total("\t{\n\t.reg .b32 \t%w;\n\ttanh.approx.f32 \t%w, %r48;\n\t}\n");
+  CHECK(report.verdict == "undecided");
+  CHECK(report.reason_code == "precision");
+}
+
 }  // namespace
 }  // namespace lathe::verifier_node
