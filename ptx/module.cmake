@@ -1,7 +1,9 @@
 # The engines (ptx/engine) are built for plain x86-64 and for AVX2. Each build becomes one object in which
 # only its entry points are global, so that no inline function of one build serves the other.
 file(GLOB engine_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/ptx/engine/*.cpp)
-set(engine_flags_plain "")
+# Somebody at work on the machine sets LATHE_PLAIN_FLAGS=-march=x86-64-v3: both builds then come out of one compilation (ccache).
+set(LATHE_PLAIN_FLAGS "" CACHE STRING "flags of the engines for processors without AVX2")
+set(engine_flags_plain ${LATHE_PLAIN_FLAGS})
 set(engine_flags_avx2 -march=x86-64-v3)
 foreach(variant plain avx2)
   add_library(ptx_engine_${variant} OBJECT ${engine_sources})
