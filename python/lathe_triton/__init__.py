@@ -4,6 +4,7 @@ A source file of the suite imports `Contract`, `Config` and `Tensor` from here; 
 module needs Triton, a GPU or PyTorch.
 """
 
-from .contract import Config, Contract, Tensor
+from .contract import Config, Contract, Tensor, element, elementwise, elementwise_inout, rounding
 
-__all__ = ["Config", "Contract", "Tensor"]
+__all__ = ["Config", "Contract", "Tensor", "element", "elementwise", "elementwise_inout",
+           "rounding"]

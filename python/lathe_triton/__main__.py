@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import sys
 
-from . import environment, export
+from . import environment, export, integers
+
+# These need no environment of ours.
+HOSTED = {"integers": integers}
 
 
 def main() -> int:
     arguments = sys.argv[1:]
+    if arguments and arguments[0] in HOSTED:
+        command = HOSTED[arguments[0]]
+        return command.run(command.parser().parse_args(arguments[1:]))
     if not arguments or arguments[0] != "export":
         wanted = "no command" if not arguments else f"unknown command {arguments[0]!r}"
         print(f"lathe_triton: {wanted}\nhelp: python -m lathe_triton export --help",
               file=sys.stderr)
         return 64
     parsed = export.parser().parse_args(arguments[1:])
-    environment.enter(arguments, own=not parsed.installed)
+    environment.enter(arguments, own=not parsed.installed, version=parsed.triton)
     return export.run(parsed)
 
 

@@ -6,8 +6,11 @@ gives the same bytes in every checkout.
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import re
+import sys
 import tempfile
 from pathlib import Path
 
@@ -16,6 +19,7 @@ os.environ.setdefault("TRITON_CACHE_DIR", tempfile.mkdtemp(prefix="lathe-triton-
 
 import triton  # noqa: E402
 from triton.backends.compiler import GPUTarget  # noqa: E402
+from triton.backends.nvidia.compiler import CUDABackend  # noqa: E402
 from triton.compiler import ASTSource, code_generator  # noqa: E402
 
 from .contract import Compiled, Config, Contract, Tensor, TRITON_OF_DTYPE  # noqa: E402
@@ -38,9 +42,31 @@ def _name_places_relative(root: Path) -> None:
     code_generator.get_jit_fn_file_line = relative
 
 
-def prepare(root: Path) -> None:
-    """To be called once, before the first kernel is compiled."""
+def prepare(root: Path, assemble: bool = False) -> None:
+    """To be called once, before the first kernel is compiled. Without `assemble`, Triton's own
+    assembler is left out: what is exported is PTX, and Lathe assembles it."""
     _name_places_relative(root.resolve())
+    if not assemble:
+        CUDABackend.make_cubin = lambda *_: b""
+
+
+@contextlib.contextmanager
+def passes_into(place: Path | None):
+    """What the compiler's passes print, which comes from below Python, goes into a file."""
+    if place is None:
+        yield
+        return
+    sys.stderr.flush()
+    kept = os.dup(2)
+    os.environ["MLIR_ENABLE_DUMP"] = "1"
+    with place.open("wb") as file:
+        os.dup2(file.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+            del os.environ["MLIR_ENABLE_DUMP"]
 
 
 def _source(contract: Contract, config: Config) -> ASTSource:
@@ -65,11 +91,19 @@ def _source(contract: Contract, config: Config) -> ASTSource:
     return ASTSource(contract.kernel, signature, constants, attributes)
 
 
+def metadata_text(meta) -> str:
+    """What Triton says of the kernel, less what differs from one machine to the next."""
+    kept = {key: value for key, value in meta._asdict().items()
+            if key not in ("hash", "extern_libs", "target", "backend_name", "debug")}
+    return json.dumps(kept, indent=1, sort_keys=True, default=str) + "\n"
+
+
 def compile_kernel(contract: Contract, config: Config, target: str) -> Compiled:
     match = _CAPABILITY.match(target)
     if match is None:
         raise ValueError(f"unknown target {target}: expected sm_89, sm_90a or sm_100a")
-    options = {"num_warps": config.num_warps, "num_stages": config.num_stages}
+    options = {"num_warps": config.num_warps, "num_stages": config.num_stages,
+               **contract.options}
     kernel = triton.compile(_source(contract, config),
                             target=GPUTarget("cuda", int(match[1]), 32), options=options)
     meta = kernel.metadata
@@ -87,7 +121,8 @@ def compile_kernel(contract: Contract, config: Config, target: str) -> Compiled:
     version = re.search(r"^\.version\s+(\d+\.\d+)", ptx, re.M)
     return Compiled(
         entry=meta.name, target=target, ptx=ptx,
-        stages={stage: str(kernel.asm[stage]) for stage in ("ttir", "ttgir", "llir")},
+        stages={**{stage: str(kernel.asm[stage]) for stage in ("ttir", "ttgir", "llir")},
+                "json": metadata_text(meta)},
         block=[int(n or 1) for n in block.groups()],
         cluster=list(getattr(meta, "cluster_dims", (1, 1, 1))), shared_bytes=meta.shared,
         parameter_types=_PARAM.findall(head), isa=version[1], triton=triton.__version__,

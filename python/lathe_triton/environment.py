@@ -13,7 +13,10 @@ import sys
 import venv
 from pathlib import Path
 
-PINNED = ("triton==3.6.0", "numpy==2.4.6")
+# The version that contracts are made with, and the newest one.
+DEFAULT = "3.6.0"
+VERSIONS = (DEFAULT, "3.9.0")
+NUMPY = "numpy==2.4.6"
 
 
 def root_of_tree() -> Path:
@@ -24,27 +27,39 @@ def python_of(folder: Path) -> Path:
     return folder / "bin" / "python"
 
 
-def ensure(folder: Path) -> Path:
-    """The interpreter of the environment, made first where it is missing or half made."""
-    python = python_of(folder)
+def folder_of(version: str) -> Path:
+    """`.venv-triton` holds the default version; each other has a folder of its own."""
+    return root_of_tree() / (".venv-triton" if version == DEFAULT else f".venv-triton-{version}")
+
+
+def made(version: str) -> bool:
+    """Whether the environment of this version is there and whole."""
+    folder = folder_of(version)
     complete = folder / "complete"
-    wanted = "\n".join(PINNED) + "\n"
-    if complete.exists() and complete.read_text() == wanted and python.exists():
+    wanted = f"triton=={version}\n{NUMPY}\n"
+    return complete.exists() and complete.read_text() == wanted and python_of(folder).exists()
+
+
+def ensure(version: str) -> Path:
+    """The interpreter of the environment, made first where it is missing or half made."""
+    folder = folder_of(version)
+    python = python_of(folder)
+    if made(version):
         return python
-    print(f"making {folder.name} with {', '.join(PINNED)}", file=sys.stderr)
+    pinned = [f"triton=={version}", NUMPY]
+    print(f"making {folder.name} with {', '.join(pinned)}", file=sys.stderr)
     venv.create(folder, with_pip=True)
     subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-                    *PINNED], check=True)
-    complete.write_text(wanted)
+                    *pinned], check=True)
+    (folder / "complete").write_text("\n".join(pinned) + "\n")
     return python
 
 
-def enter(arguments: list[str], own: bool) -> None:
+def enter(arguments: list[str], own: bool, version: str = DEFAULT) -> None:
     """Returns where Triton can be imported here; otherwise goes on in the tree's environment."""
-    folder = root_of_tree() / ".venv-triton"
-    inside = Path(sys.prefix).resolve() == folder.resolve()
+    inside = Path(sys.prefix).resolve() == folder_of(version).resolve()
     if inside or (not own and importlib.util.find_spec("triton") is not None):
         return
-    python = ensure(folder)
+    python = ensure(version)
     environment = {**os.environ, "PYTHONPATH": str(root_of_tree() / "python")}
     os.execve(python, [str(python), "-m", "lathe_triton", *arguments], environment)

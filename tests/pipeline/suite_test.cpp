@@ -1,12 +1,15 @@
 // The suite as it is shipped: contracts are read, other configurations and planted mistakes belong
 // to a contract and differ from its reference in more than comments.
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
 #include <regex>
 #include <set>
 #include <sstream>
+#include <string_view>
+#include <utility>
 
 #include "contract/contract.h"
 #include "ptx/module.h"
@@ -54,7 +57,9 @@ void check_contract(const fs::path& folder) {
   INFO(folder.string());
   Result<Contract> contract = read_contract(folder);
   if (!contract) FAIL(contract.error().what);
-  CHECK(folder.filename() == contract->name + "_fp16_" + contract->target);
+  std::string name = folder.filename();
+  CHECK(name.starts_with(contract->name + "_"));
+  CHECK(name.ends_with("_" + contract->target));
   ptx::Parsed parsed = ptx::parse(contract->reference, "reference.ptx");
   const ptx::Function* entry = parsed.module.find_entry(contract->entry);
   REQUIRE(entry);
@@ -62,15 +67,47 @@ void check_contract(const fs::path& folder) {
   CHECK(parsed.module.target.front() == contract->target);
 }
 
-TEST_CASE("four kernels have a contract for each of three targets") {
-  std::set<std::string> names;
+/// The suite: a kernel and its precisions a line.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 22> kernels{{
+    {"sigmoid", "fp16 fp8"},        {"relu", "fp16 fp8"},
+    {"silu", "fp16 fp8"},           {"swiglu", "fp16 fp8 bf16"},
+    {"rmsnorm", "fp16 fp8 bf16"},   {"rope", "fp16 fp8"},
+    {"matvec", "fp16 fp8"},         {"softmax", "fp16 fp8"},
+    {"conv", "fp16 fp8"},           {"gemm", "fp16 fp8 bf16 int8"},
+    {"gemm_silu", "fp16 fp8"},      {"sum", "fp16 fp8"},
+    {"attention", "fp16 fp8 bf16"}, {"sinkhorn", "fp16 bf16"},
+    {"forgetting", "fp16 bf16"},    {"sage", "int8"},
+    {"bitdelta", "fp16 bf16"},      {"bitdelta_batched", "fp16"},
+    {"lion", "fp16 bf16"},          {"dion", "fp16 bf16"},
+    {"mamba_state", "fp16 bf16"},   {"mamba_scan", "fp16 bf16"},
+}};
+
+TEST_CASE("each of 22 kernels has a contract for each of its precisions and of three targets") {
+  std::set<std::string> expected, found;
+  for (auto [kernel, precisions] : kernels) {
+    std::istringstream words{std::string(precisions)};
+    for (std::string precision; words >> precision;)
+      for (std::string_view target : known_targets)
+        expected.insert(std::string(kernel) + "_" + precision + "_" + std::string(target));
+  }
   for (const fs::path& folder : folders_with("suite/contracts", "contract.toml")) {
     check_contract(folder);
-    names.insert(folder.filename());
+    found.insert(folder.filename());
   }
-  for (std::string kernel : {"softmax", "silu", "sum", "gemm"})
-    for (std::string_view target : known_targets)
-      CHECK(names.contains(kernel + "_fp16_" + std::string(target)));
+  CHECK(found == expected);
+  CHECK(found.size() == 141);
+}
+
+TEST_CASE("each kernel has a source with an oracle, and no oracle goes through Triton") {
+  for (auto [kernel, precisions] : kernels) {
+    INFO(std::string(kernel));
+    std::string text = slurp(root / "suite/kernels" / (std::string(kernel) + ".py"));
+    std::size_t begin = text.find("def oracle(");
+    REQUIRE(begin != std::string::npos);
+    std::string body = text.substr(begin, text.find("\n\n\n", begin) - begin);
+    CHECK(body.find("tl.") == std::string::npos);
+    CHECK(body.find("triton") == std::string::npos);
+  }
 }
 
 TEST_CASE("the small twins of the suite are contracts too") {

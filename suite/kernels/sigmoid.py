@@ -1,0 +1,23 @@
+"""The logistic function, element by element, one block of elements a program."""
+
+import numpy as np
+import triton
+import triton.language as tl
+
+from lathe_triton import elementwise
+
+
+@triton.jit
+def sigmoid_kernel(x, y, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + at).to(tl.float32)
+    tl.store(y + at, tl.sigmoid(value).to(y.dtype.element_ty))
+
+
+def oracle(x):
+    return {"y": 1 / (1 + np.exp(-x))}
+
+
+def contracts():
+    for precision in ("fp16", "fp8"):
+        yield elementwise("sigmoid", precision, sigmoid_kernel, oracle, inputs=("x",))
