@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "ptx/machine.h"
-#include "ptx/warp.h"
 
 namespace lathe::ptx {
 

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <unordered_map>
 
+#include "ptx/chapters.h"
 #include "ptx/isa_rare.h"
 
 namespace lathe::ptx {

@@ -1,31 +1,17 @@
 #pragma once
 
-// The instruction set: all chapters' rows, and how to find the row of an instruction.
+// How to find the row of an instruction. The rows themselves are in ptx/chapters.h: they are slow
+// to compile, and who only looks one up has no need of them.
 
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/result.h"
-#include "ptx/isa/control.h"
-#include "ptx/isa/floating.h"
-#include "ptx/isa/integer.h"
-#include "ptx/isa/logic.h"
-#include "ptx/isa/move.h"
-#include "ptx/isa/tensor.h"
 #include "ptx/module.h"
+#include "ptx/row.h"
 
 namespace lathe::ptx {
-
-/// Calls `use.operator()<Chapter>()` for each chapter.
-constexpr void for_each_chapter(auto use) {
-  use.template operator()<integer::Chapter>();
-  use.template operator()<floating::Chapter>();
-  use.template operator()<logic::Chapter>();
-  use.template operator()<movement::Chapter>();
-  use.template operator()<control::Chapter>();
-  use.template operator()<tensor::Chapter>();
-}
 
 /// A row without its meaning.
 struct RowText {

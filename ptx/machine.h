@@ -14,8 +14,9 @@
 #include <optional>
 #include <vector>
 
+#include "ptx/isa/functions.h"
+#include "ptx/rules.h"
 #include "ptx/run.h"
-#include "ptx/warp.h"
 #include "ptx/window.h"
 
 namespace lathe::ptx {

@@ -9,52 +9,12 @@
 #include <type_traits>
 #include <utility>
 
-#include "ptx/program.h"
+#include "ptx/chapters.h"
+#include "ptx/rules.h"
 
 namespace lathe::ptx {
 
-template <class D>
-using Rule = void (*)(D&, typename D::Lanes&, const Operation&, Mask);
-
 namespace detail {
-
-template <class D, Type T>
-struct Seen {
-  using type = typename D::template Value<T>;
-};
-template <class D, Type T>
-requires(is_pair(T)) struct Seen<D, T> {
-  using type = Pair<typename D::template Value<half_of(T)>>;
-};
-template <class D, Type T>
-using SeenAs = typename Seen<D, T>::type;
-
-template <class D, Type T>
-inline SeenAs<D, T> load_value(const D& d, const typename D::Lanes& lanes, Spot place,
-                               unsigned lane) {
-  Cell cell{place, cell_bytes(T), 0, static_cast<std::uint8_t>(lane)};
-  if constexpr (is_pair(T)) {
-    Cell high = cell;
-    high.byte = cell_bytes(T) / 2;
-    return {d.template load<half_of(T)>(lanes, cell), d.template load<half_of(T)>(lanes, high)};
-  } else {
-    return d.template load<T>(lanes, cell);
-  }
-}
-
-template <class D, Type T>
-inline void store_value(D& d, typename D::Lanes& lanes, Spot place, unsigned lane,
-                        const SeenAs<D, T>& value) {
-  Cell cell{place, cell_bytes(T), 0, static_cast<std::uint8_t>(lane)};
-  if constexpr (is_pair(T)) {
-    Cell high = cell;
-    high.byte = cell_bytes(T) / 2;
-    d.template store<half_of(T)>(lanes, cell, value.low);
-    d.template store<half_of(T)>(lanes, high, value.high);
-  } else {
-    d.template store<T>(lanes, cell, value);
-  }
-}
 
 template <class D>
 constexpr bool vectorises = requires {
@@ -166,9 +126,6 @@ void carry_out(D& d, typename D::Lanes& lanes, const Operation& op, Mask active)
   d.settle(lanes, op.definedness, op.places[0], op.places[1], op.places[2], op.places[3], active);
 }
 
-template <class D>
-using RulesOfRow = std::array<Rule<D>, type_count>;
-
 template <class D, class R>
 constexpr RulesOfRow<D> rules_of_row() {
   RulesOfRow<D> rules{};
@@ -268,17 +225,6 @@ std::vector<RulesOfRow<D>> list_converts() {
 }
 
 }  // namespace detail
-
-/// A domain's rules: of a row by type, of cvt by the type of the result and of the source.
-template <class D>
-struct Rules {
-  std::vector<detail::RulesOfRow<D>> rows;
-  std::vector<detail::RulesOfRow<D>> converts;
-};
-
-/// Defined for each domain in its file of ptx/engine, by LATHE_RULES_OF.
-template <class D>
-const Rules<D>& rules_of();
 
 #define LATHE_RULES_OF(D)                                                             \
   template <>                                                                         \
