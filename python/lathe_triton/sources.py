@@ -47,7 +47,16 @@ def shipped() -> list[Path]:
     return [path for folder in FOLDERS for path in sorted((root_of_tree() / folder).glob("*.py"))]
 
 
+def _of_home(folder: str, home: str) -> list[model.Contract]:
+    return [c for path in sorted((root_of_tree() / folder).glob("*.py"))
+            for c in contracts_of(path) if c.home == home]
+
+
 def suite() -> list[model.Contract]:
     """The contracts of the suite proper, without the small ones that only tests use."""
-    return [c for path in sorted((root_of_tree() / FOLDERS[0]).glob("*.py"))
-            for c in contracts_of(path) if c.home == "suite/contracts"]
+    return _of_home(FOLDERS[0], "suite/contracts")
+
+
+def semantics() -> list[model.Contract]:
+    """Those of the kernels that test what a kernel means."""
+    return _of_home(FOLDERS[1], "suite/semantics/contracts")

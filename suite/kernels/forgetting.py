@@ -64,11 +64,15 @@ def forgetting_kernel(q, k, v, decay, out, qk_scale, TOKENS: tl.constexpr, DIM: 
 
 
 def oracle(q, k, v, decay):
-    scores = q @ k.transpose(0, 2, 1) * DIM ** -0.5
-    scores += decay[:, :, None] - decay[:, None, :]
-    scores[:, np.triu(np.ones((TOKENS, TOKENS), bool), 1)] = -np.inf
-    powers = np.exp(scores - scores.max(axis=2, keepdims=True))
-    return {"out": powers / powers.sum(axis=2, keepdims=True) @ v}
+    later = np.triu(np.ones((TOKENS, TOKENS), bool), 1)
+    out = np.empty(q.shape)
+    for head in range(len(q)):
+        scores = q[head] @ k[head].T * DIM ** -0.5
+        scores += decay[head][:, None] - decay[head][None, :]
+        scores[later] = -np.inf
+        powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+        out[head] = powers @ v[head] / powers.sum(axis=1, keepdims=True)
+    return {"out": out}
 
 
 def contracts():
@@ -88,6 +92,6 @@ def contracts():
                     for bm, bn, w, s in ((128, 64, 4, 3), (128, 64, 8, 3), (64, 64, 4, 3),
                                          (128, 128, 8, 3), (64, 32, 4, 3))],
             configs={"sm_89": Config(num_warps=4, num_stages=3, constants={"BM": 64, "BN": 64})},
-            tolerance=rounding(dtype, absolute=1e-3),
+            tolerance=rounding(dtype, absolute=1e-3 if precision == "fp16" else 6e-3),
             flops=2 * BATCH_HEADS * TOKENS * TOKENS * DIM,
             precision={"operand": dtype, "accumulate": "f32"})

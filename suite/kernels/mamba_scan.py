@@ -82,6 +82,6 @@ def contracts():
                     for bm, bk, w, s in ((64, 64, 4, 3), (128, 64, 4, 2), (128, 64, 8, 2),
                                          (64, 32, 4, 3), (128, 32, 8, 3))],
             configs={"sm_89": Config(num_warps=4, num_stages=2, constants={"BM": 64, "BK": 32})},
-            tolerance=rounding(dtype, absolute=1e-3),
+            tolerance=rounding(dtype, absolute=2e-3 if precision == "fp16" else 0.12),
             flops=2 * BATCH * CHUNKS * HEADS * DIM * CHUNK * (STATE + CHUNK // 2),
             precision={"operand": dtype, "accumulate": "f32"})

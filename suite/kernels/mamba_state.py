@@ -64,7 +64,7 @@ def contracts():
             tuning=[Config(num_warps=w, num_stages=s, constants={"BN": bn, "BK": bk})
                     for bn, bk, w, s in ((128, 64, 4, 3), (128, 32, 4, 3), (64, 64, 4, 3),
                                          (128, 64, 8, 3), (64, 32, 4, 4))],
-            tolerance={"absolute": 1e-3, "relative": 1e-3 if precision == "fp16" else 8e-3,
-                       "error_factor": 2.0},
+            tolerance={"absolute": 1.5e-3 if precision == "fp16" else 9e-3,
+                       "relative": 1e-3 if precision == "fp16" else 8e-3, "error_factor": 2.0},
             flops=2 * BATCH * CHUNKS * CHUNK * HEADS * DIM * STATE,
             precision={"operand": dtype, "accumulate": "f32"})

@@ -44,11 +44,14 @@ def sage_kernel(q, k, v, q_scale, k_scale, out, TOKENS: tl.constexpr, DIM: tl.co
 
 
 def oracle(q, k, v, q_scale, k_scale):
-    scores = q @ k.transpose(0, 2, 1)
-    scores *= np.repeat(q_scale, Q_BLOCK, axis=1)[:, :, None]
-    scores *= np.repeat(k_scale, K_BLOCK, axis=1)[:, None, :]
-    powers = np.exp2(scores - scores.max(axis=2, keepdims=True))
-    return {"out": powers / powers.sum(axis=2, keepdims=True) @ v}
+    out = np.empty(q.shape)
+    for head in range(len(q)):
+        scores = q[head] @ k[head].T
+        scores *= np.repeat(q_scale[head], Q_BLOCK)[:, None]
+        scores *= np.repeat(k_scale[head], K_BLOCK)[None, :]
+        powers = np.exp2(scores - scores.max(axis=1, keepdims=True))
+        out[head] = powers @ v[head] / powers.sum(axis=1, keepdims=True)
+    return {"out": out}
 
 
 def contracts():

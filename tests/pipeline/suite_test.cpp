@@ -11,6 +11,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/digest.h"
+#include "base/json.h"
 #include "contract/contract.h"
 #include "ptx/module.h"
 
@@ -163,6 +165,28 @@ TEST_CASE("a normal form does not tell two files apart that differ in comments a
   fs::path file = root / "suite/contracts/sum_fp16_sm_89/reference.ptx";
   ptx::Parsed parsed = ptx::parse("// another first line\n" + slurp(file), "reference.ptx");
   CHECK(ptx::normal_form(parsed.module) == normal(file));
+}
+
+TEST_CASE("each contract for sm_90a has the configuration that was the fastest on the device") {
+  Json measured = Json::parse(slurp(root / "suite/baselines/sm_90a.json"));
+  std::size_t count = 0;
+  for (const fs::path& folder : folders_with("suite/contracts", "contract.toml")) {
+    std::string name = folder.filename();
+    if (!name.ends_with("_sm_90a")) continue;
+    INFO(name);
+    const Json& row = measured["kernels"][name.substr(0, name.size() - 7)];
+    const Json& chosen = row["configs"][row["chosen"].get<std::string>()];
+    CHECK(chosen["ptx_sha256"] == hex(sha256(slurp(folder / "reference.ptx"))));
+    CHECK(chosen["declared"]["failing"] == 0);
+    // The tolerance is at most four times what Triton itself misses by.
+    double worst = 0;
+    for (const Json& found : row["classes"])
+      if (!found.is_null())
+        worst = std::max(worst, found["error_over_tolerance_max"].get<double>());
+    CHECK((worst >= 0.25 || read_contract(folder)->tolerance.relative == 0));
+    ++count;
+  }
+  CHECK(count == 47);
 }
 
 TEST_CASE("a measured pair names two files, one launch each and the contract of both") {
