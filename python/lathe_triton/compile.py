@@ -28,18 +28,24 @@ _CAPABILITY = re.compile(r"^sm_(\d+)(a?)$")
 _PARAM = re.compile(r"\.param\s+(?:\.align\s+\d+\s+)?\.(\w+)")
 
 
+def _relative(name: str, root: Path) -> str:
+    path = Path(name).resolve()
+    if "site-packages" in path.parts:
+        return str(Path(*path.parts[path.parts.index("site-packages") + 1:]))
+    return str(path.relative_to(root)) if path.is_relative_to(root) else path.name
+
+
 def _name_places_relative(root: Path) -> None:
-    original = code_generator.get_jit_fn_file_line
+    original = code_generator.CodeGenerator.__init__
+    if getattr(original, "relative", False):
+        return
 
-    def relative(fn):
-        name, line = original(fn)
-        path = Path(name).resolve()
-        if "site-packages" in path.parts:
-            at = path.parts.index("site-packages")
-            return str(Path(*path.parts[at + 1:])), line
-        return str(path.relative_to(root)) if path.is_relative_to(root) else path.name, line
+    def begin(self, *arguments, file_name=None, **more):
+        original(self, *arguments, **more,
+                 file_name=_relative(file_name, root) if file_name else file_name)
 
-    code_generator.get_jit_fn_file_line = relative
+    begin.relative = True
+    code_generator.CodeGenerator.__init__ = begin
 
 
 def prepare(root: Path, assemble: bool = False) -> None:

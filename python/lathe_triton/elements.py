@@ -55,7 +55,7 @@ def encode(dtype: str, values: np.ndarray) -> np.ndarray:
 
 
 def decode(dtype: str, stored: np.ndarray) -> np.ndarray:
-    """Doubles; integers wider than eight bits stay integers, since kernels take their bits apart."""
+    """Doubles; but wide integers stay integers, since kernels take their bits apart."""
     if dtype == "bf16":
         return (stored.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
     if dtype == "e4m3":
@@ -140,7 +140,7 @@ def compare(contract: Contract, tensor: Tensor, wide: np.ndarray, stored: np.nda
         units = np.where(same, 0.0, error / allowed)
     held = same | (finite & (error <= allowed))
     return {"elements": int(len(want)), "failing": int((~held).sum()),
-            # Beyond the range of the type on one side alone: single precision overflowed on the way.
+            # Beyond the range of the type on one side alone: it overflowed on the way.
             "beyond_range": int((~held & ~finite).sum()),
             "error_max": float(f"{error[finite].max(initial=0.0):.4g}"),
             "error_over_tolerance_max": float(f"{units[finite].max(initial=0.0):.4g}")}

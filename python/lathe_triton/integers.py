@@ -68,7 +68,8 @@ class Writer:
         a, b, c, d = (self.some() for _ in range(4))
         op = self.random.choice(["<", ">=", "==", "!=", ">"])
         v = self.new()
-        self.both(f"{v} = tl.where({a} {op} {b}, {c}, {d})", f"{v} = np.where({a} {op} {b}, {c}, {d})")
+        rest = f".where({a} {op} {b}, {c}, {d})"
+        self.both(f"{v} = tl{rest}", f"{v} = np{rest}")
 
     def extremum(self) -> None:
         a, b, which = self.some(), self.some(), self.random.choice(["maximum", "minimum"])

@@ -66,5 +66,6 @@ def contracts():
             configs={"sm_89": Config(num_warps=4, num_stages=3,
                                      constants={"BM": 128, "BN": 64, "BK": 32})},
             # Hopper adds eight-bit products up in fewer than 24 bits.
-            tolerance=rounding("f16", absolute=5e-3 if precision == "fp16" else 0.25), flops=2 * PIXELS * FILTERS * 9 * CHANNELS,
+            tolerance=rounding("f16", absolute=5e-3 if precision == "fp16" else 0.25),
+            flops=2 * PIXELS * FILTERS * 9 * CHANNELS,
             precision={"operand": dtype, "accumulate": "f32"})

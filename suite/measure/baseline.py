@@ -12,6 +12,7 @@ import argparse
 import json
 import math
 import sys
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -92,7 +93,8 @@ file is generated: do not edit it.
 
 Method: {method}. The interval is the middle 80 % of the last samples. An empty launch takes
 {empty_launch_us} us in the same way, two events with nothing between them {no_launch_us} us, a copy
-of 1 GiB {copy_us} us ({copy_tbs} TB/s, read and written). Bytes are those of the tensors, each once.
+of 1 GiB {copy_us} us ({copy_tbs} TB/s, read and written). Bytes are those of the tensors, each
+once.
 
 *Own error* is the greatest distance of Triton's output from the oracle in units of the contract's
 tolerance, on the declared inputs and on the worst of the stress classes: below 1 on the declared
@@ -107,7 +109,7 @@ the reference does times `error_factor`.) Exact kernels have the tolerance 0 and
 
 def table(document: dict, contracts: dict) -> str:
     copy = document["copy_1_gib"]
-    out = HEAD.format(**{**document, "copy_us": copy["median_us"],
+    out = HEAD.format(**{**document, "method": textwrap.fill(document["method"], 92), "copy_us": copy["median_us"],
                          "copy_tbs": copy["terabytes_per_second"]})
     for name, contract in contracts.items():
         row = document["kernels"].get(name, {})
@@ -151,7 +153,8 @@ def survey(document: dict) -> str:
 
 def semantics(document: dict) -> str:
     out = ("\n## The kernels that test meaning\n\nRun on the same device against their oracles, "
-           "every element.\n\n| kernel | elements | greatest error | tolerance |\n|---|---|---|---|\n")
+           "every element.\n\n| kernel | elements | greatest error | tolerance |\n"
+           "|---|---|---|---|\n")
     for contract in sources.semantics():
         row = document["kernels"][f"{contract.name}_{contract.dtype}"]
         found = row["classes"].get("declared") or next(iter(row["configs"].values()))["declared"]
