@@ -19,6 +19,8 @@ std::string_view name_of(ptx::OrderFinding::Kind kind) {
       return "early_read";
     case ptx::OrderFinding::Kind::early_write:
       return "early_write";
+    case ptx::OrderFinding::Kind::barrier:
+      return "barrier";
     default:
       return "uninitialised";
   }
@@ -71,6 +73,10 @@ std::string sentence(const ptx::OrderFinding& finding, const ptx::Program& progr
            " has not brought yet: no wait stands between";
   if (finding.kind == ptx::OrderFinding::Kind::early_write)
     return "line " + second + " writes where the cp.async of line " + first + " is still writing";
+  if (finding.kind == ptx::OrderFinding::Kind::barrier)
+    return "the arrivals of lines " + first + " and " + second + " at barrier " +
+           std::to_string(finding.address) +
+           " may come in either order, so that it may complete without one of them";
   std::string place = finding.space == ptx::Space::shared ? "shared" : "global";
   bool across = finding.first.block != finding.second.block;
   return std::string("race on ") + place + " memory: the " +

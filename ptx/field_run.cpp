@@ -24,8 +24,14 @@ struct Unwatched : NoObserver {
   }
 };
 
+std::vector<bool> writable(const std::vector<Buffer>& buffers) {
+  std::vector<bool> out;
+  for (const Buffer& buffer : buffers) out.push_back(buffer.writable);
+  return out;
+}
+
 struct Watched : OrderObserver {
-  explicit Watched(std::size_t buffers) : OrderObserver(std::vector<bool>(buffers), false) {}
+  explicit Watched(const std::vector<Buffer>& buffers) : OrderObserver(writable(buffers), false) {}
   Field* field = nullptr;
   void on_issue(std::uint32_t, std::uint32_t instruction, Mask) {
     field->arithmetic().set_instruction(instruction);
@@ -45,7 +51,7 @@ struct FieldRunner::State {
             1024,
             launch.schedule,
             launch.steps_max},
-        watched(launch.buffers.size()),
+        watched(launch.buffers),
         plain_machine(field, unwatched, run),
         ordered_machine(field, watched, run) {
     unwatched.field = &field;
@@ -69,8 +75,8 @@ FieldRunner::Outcome FieldRunner::run(std::uint64_t block) {
   State& s = *state_;
   Outcome outcome;
   s.field.forget();
-  outcome.trap = s.launch.watch_order ? s.ordered_machine.run_block(block)
-                                      : s.plain_machine.run_block(block);
+  outcome.trap =
+      s.launch.watch_order ? s.ordered_machine.run_block(block) : s.plain_machine.run_block(block);
   outcome.written = s.field.finish_block();
   if (!outcome.trap && s.field.complaint() != nullptr) {
     Trap trap;

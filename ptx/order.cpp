@@ -19,6 +19,7 @@ void split(OrderCell& cell) {
   for (OrderCell& byte : *bytes) {
     byte.writer = cell.writer;
     byte.reader = cell.reader;
+    if (cell.plain) byte.plain = std::make_unique<OrderStamp>(*cell.plain);
     if (cell.readers) byte.readers = std::make_unique<std::vector<OrderStamp>>(*cell.readers);
   }
   cell.bytes = std::move(bytes);
@@ -35,6 +36,8 @@ void OrderObserver::begin(std::uint64_t block, std::uint32_t warps, std::uint32_
   shared_.clear();
   for (auto& [buffer, cells] : global_) cells.clear();
   copies_.assign(std::size_t{warps} * lane_count, {});
+  arrivals_.clear();
+  read_only_.clear();
 }
 
 void OrderObserver::on_block_end() {}
@@ -82,13 +85,14 @@ void OrderObserver::read(OrderCell& cell, const Touch& touch, const OrderStamp& 
   std::uint32_t warp = touch.access->warp;
   if (cell.writer.lanes == 0 && touch.access->space == Space::shared)
     report(OrderFinding::Kind::uninitialised, touch, address, {}, 0, false);
-  if (cell.writer.lanes != 0) {
-    auto writer_lane = static_cast<std::uint32_t>(std::countr_zero(cell.writer.lanes));
-    if (cell.writer.under_way)
-      report(OrderFinding::Kind::early_read, touch, address, cell.writer, writer_lane, true);
-    else if (!(cell.writer.strong && stamp.strong) &&
-             clocks_.unordered(warp, touch.lane, cell.writer) != 0)
-      report(OrderFinding::Kind::race, touch, address, cell.writer, writer_lane, true);
+  bool excused = cell.writer.strong && stamp.strong;
+  const OrderStamp& writer = excused && cell.plain ? *cell.plain : cell.writer;
+  if (writer.lanes != 0) {
+    auto writer_lane = static_cast<std::uint32_t>(std::countr_zero(writer.lanes));
+    if (writer.under_way)
+      report(OrderFinding::Kind::early_read, touch, address, writer, writer_lane, true);
+    else if ((!excused || cell.plain) && clocks_.unordered(warp, touch.lane, writer) != 0)
+      report(OrderFinding::Kind::race, touch, address, writer, writer_lane, true);
   }
   auto joins = [&](OrderStamp& known) {
     if (known.warp != stamp.warp || known.clock != stamp.clock) return false;
@@ -97,7 +101,9 @@ void OrderObserver::read(OrderCell& cell, const Touch& touch, const OrderStamp& 
     return true;
   };
   auto passed = [&](const OrderStamp& known) {
-    return known.lanes == 0 || clocks_.unordered(warp, touch.lane, known) == 0;
+    if (known.lanes == 0) return true;
+    // A strong read does not stand for a plain one: other strong accesses are excused from it.
+    return known.strong >= stamp.strong && clocks_.unordered(warp, touch.lane, known) == 0;
   };
   if (cell.reader.lanes != 0 && joins(cell.reader)) return;
   if (!cell.readers && passed(cell.reader)) {
@@ -134,11 +140,17 @@ void OrderObserver::write(OrderCell& cell, const Touch& touch, const OrderStamp&
              static_cast<std::uint32_t>(std::countr_zero(others)), was_write);
   };
   meet(cell.writer, true);
+  if (cell.plain && cell.writer.strong && stamp.strong) meet(*cell.plain, true);
   meet(cell.reader, false);
   if (cell.readers)
     for (const OrderStamp& reader : *cell.readers) meet(reader, false);
-  cell.readers.reset();
-  cell.reader.lanes = 0;
+  if (!stamp.strong) {
+    cell.plain.reset();
+    cell.readers.reset();
+    cell.reader.lanes = 0;
+  } else if (!cell.writer.strong && cell.writer.lanes != 0) {
+    cell.plain = std::make_unique<OrderStamp>(cell.writer);
+  }
   cell.writer = stamp;
   cell.writer.under_way = access.asynchronous;
 }
@@ -173,10 +185,11 @@ void OrderObserver::touch_words(OrderCells& cells, const Touch& touch, bool shar
 void OrderObserver::touch_across(const Touch& touch, std::uint32_t buffer) {
   const Access& access = *touch.access;
   bool writes = access.kind != AccessKind::read;
-  auto conflict =
-      between_[buffer].record(touch.address, access.bytes,
-                              {static_cast<std::uint32_t>(block_), access.instruction}, writes);
-  if (!conflict || access.kind == AccessKind::atomic) return;
+  auto conflict = between_[buffer].record(
+      touch.address, access.bytes,
+      {static_cast<std::uint32_t>(block_), access.instruction, access.kind == AccessKind::atomic},
+      writes);
+  if (!conflict) return;
   if (writes && (access.unchanged >> touch.lane & 1) != 0) {
     ++harmless_;
     return;
@@ -188,6 +201,26 @@ void OrderObserver::touch_across(const Touch& touch, std::uint32_t buffer) {
   finding.first = {conflict->deed.instruction, 0, conflict->deed.block, conflict->write};
   finding.second = {access.instruction, access.warp * lane_count + touch.lane, block_, writes};
   add(findings_, finding);
+}
+
+/// The read-only path may give what was there before any write of the grid, in whatever order.
+void OrderObserver::touch_read_only(const Touch& touch) {
+  const Access& access = *touch.access;
+  bool writes = access.kind != AccessKind::read;
+  if (!access.read_only && (!writes || read_only_.empty())) return;
+  OrderCells& cells = global_[(*access.buffers)[touch.lane]];
+  for (std::uint64_t word = touch.address / 4; word * 4 < touch.address + access.bytes; ++word) {
+    OrderStamp earlier;
+    if (auto found = read_only_.find(word); writes && found != read_only_.end())
+      earlier = found->second;
+    if (!writes) {
+      read_only_[word] = stamp_of(access, touch.lane);
+      earlier = cells.word(word).writer;
+    }
+    if (earlier.lanes != 0)
+      report(OrderFinding::Kind::race, touch, word * 4, earlier,
+             static_cast<std::uint32_t>(std::countr_zero(earlier.lanes)), !writes);
+  }
 }
 
 void OrderObserver::on_access(const Access& access) {
@@ -203,18 +236,45 @@ void OrderObserver::on_access(const Access& access) {
     std::uint32_t buffer = (*access.buffers)[lane];
     if (buffer >= writable_.size() || !writable_[buffer]) return;
     Touch touch{&access, lane, (*access.addresses)[lane]};
+    touch_read_only(touch);
     touch_words(global_[buffer], touch, false);
     if (across_blocks_) touch_across(touch, buffer);
   });
 }
 
-void OrderObserver::on_barrier_arrive(std::uint32_t warp, std::uint32_t, unsigned id, std::uint32_t,
-                                      Mask mask, bool) {
+/// Who may complete a barrier, not who did: an arrival that does not come after every arrival of
+/// the completion before it could as well have been one of those.
+void OrderObserver::on_barrier_arrive(std::uint32_t warp, std::uint32_t instruction, unsigned id,
+                                      std::uint32_t, Mask mask, bool) {
+  auto lane = static_cast<std::uint32_t>(std::countr_zero(mask));
+  Arrivals& arrivals = arrivals_[id];
+  for (const OrderStamp& earlier : arrivals.completed) {
+    Mask others = clocks_.unordered(warp, lane, earlier);
+    if (others == 0) continue;
+    OrderFinding finding;
+    finding.kind = OrderFinding::Kind::barrier;
+    finding.address = id;
+    finding.first = {
+        earlier.instruction,
+        earlier.warp * lane_count + static_cast<std::uint32_t>(std::countr_zero(others)), block_,
+        false};
+    finding.second = {instruction, warp * lane_count + lane, block_, false};
+    add(findings_, finding);
+  }
+  OrderStamp stamp;
+  stamp.clock = clocks_.clock(warp * lane_count + lane);
+  stamp.instruction = instruction;
+  stamp.lanes = Mask{1} << lane;
+  stamp.warp = static_cast<std::uint16_t>(warp);
+  arrivals.pending.push_back(stamp);
   clocks_.barrier_arrive(id, warp, mask);
 }
 
 void OrderObserver::on_barrier_complete(unsigned id, std::span<const Mask>,
                                         std::span<const Mask> waiting) {
+  Arrivals& arrivals = arrivals_[id];
+  arrivals.completed = std::move(arrivals.pending);
+  arrivals.pending.clear();
   clocks_.barrier_complete(id, waiting);
 }
 

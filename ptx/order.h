@@ -38,10 +38,11 @@ struct OrderFinding {
     early_write,    // Over what a cp.async is still bringing.
     uninitialised,  // A read of shared memory that nothing wrote. A fault only where it matters,
                     // which the domain knows; kept apart from the others.
+    barrier,        // Two arrivals at one barrier, either of which may be part of its completion.
   };
   Kind kind = Kind::race;
   Space space = Space::shared;
-  std::uint64_t address = 0;  // Offset in shared memory, or a global address.
+  std::uint64_t address = 0;  // Offset in shared memory, a global address, or a barrier's number.
   std::uint32_t buffer = 0;   // Of global.
   OrderAccess first, second;  // In the order of this schedule; of uninitialised, only `second`.
   std::uint64_t count = 1;    // How many times these two instructions did so.
@@ -108,11 +109,16 @@ class OrderObserver {
     std::vector<Copy> copies;
   };
 
+  struct Arrivals {  // At a barrier: of its last completion, and since.
+    std::vector<OrderStamp> completed, pending;
+  };
+
   void touch_words(OrderCells& cells, const Touch& touch, bool shared);
   void touch(OrderCell& cell, const Touch& touch, std::uint64_t address);
   void read(OrderCell& cell, const Touch& touch, const OrderStamp& stamp, std::uint64_t address);
   void write(OrderCell& cell, const Touch& touch, const OrderStamp& stamp, std::uint64_t address);
   void touch_across(const Touch& touch, std::uint32_t buffer);
+  void touch_read_only(const Touch& touch);
   void land(std::uint32_t thread, const Copy& copy);
   OrderStamp stamp_of(const Access& access, std::uint32_t lane) const;
   void report(OrderFinding::Kind kind, const Touch& touch, std::uint64_t address,
@@ -124,9 +130,11 @@ class OrderObserver {
   std::uint64_t block_ = 0;
   OrderClocks clocks_;
   OrderCells shared_;
-  std::map<std::uint32_t, OrderCells> global_;    // By buffer; of this block.
-  std::map<std::uint32_t, OrderBlocks> between_;  // By buffer; of the run.
-  std::vector<CopyState> copies_;                 // By thread.
+  std::map<std::uint32_t, OrderCells> global_;     // By buffer; of this block.
+  std::map<std::uint32_t, OrderBlocks> between_;   // By buffer; of the run.
+  std::vector<CopyState> copies_;                  // By thread.
+  std::map<unsigned, Arrivals> arrivals_;          // By barrier.
+  std::map<std::uint64_t, OrderStamp> read_only_;  // Words read through the read-only path.
   std::vector<OrderFinding> findings_, uninitialised_;
   std::uint64_t harmless_ = 0;
   bool follows_all_ = true;

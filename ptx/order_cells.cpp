@@ -42,8 +42,14 @@ std::optional<OrderBlocks::Conflict> OrderBlocks::record(Word& word, unsigned by
     conflict = Conflict{word.reader, false};
   auto all = static_cast<std::uint8_t>(bytes);
   if (writes) {
-    word.written = word.writer.block == deed.block ? word.written | all : all;
-    word.writer = deed;
+    bool same = word.writer.block == deed.block;
+    word.written = same || (word.writer.atomic && deed.atomic) ? word.written | all : all;
+    // Atomics of several blocks are beside any one block's plain access; a plain write is not
+    // hidden by its own block's atomic.
+    if (!same && word.writer.block != none && word.writer.atomic && deed.atomic)
+      word.writer = {several, deed.instruction, true};
+    else if (!(same && deed.atomic && !word.writer.atomic))
+      word.writer = deed;
   } else {
     bool same = word.reader.block == none || word.reader.block == deed.block;
     word.seen |= all;

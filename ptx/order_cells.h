@@ -17,6 +17,8 @@ namespace lathe::ptx {
 
 struct OrderCell {
   OrderStamp writer, reader;
+  // The last plain write below strong ones: who is excused from the strong ones is not from it.
+  std::unique_ptr<OrderStamp> plain;
   std::unique_ptr<std::vector<OrderStamp>> readers;  // Those that `reader` has no room for.
   std::unique_ptr<std::array<OrderCell, 4>> bytes;   // Where the word is split.
 };

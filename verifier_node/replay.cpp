@@ -59,7 +59,9 @@ Replayed Replay::run(Side side, const std::vector<std::uint64_t>& blocks,
                schedule,
                steps_max};
   if (watch_order) {
-    ptx::OrderObserver order(std::vector<bool>(count, false), false);
+    std::vector<bool> writable;
+    for (const ptx::Buffer& buffer : sides_->buffers) writable.push_back(buffer.writable);
+    ptx::OrderObserver order(std::move(writable), false);
     ptx::Both<ptx::FootprintObserver, ptx::OrderObserver> both(footprint, order);
     out.trap = emulate(run, memory, blocks, both).trap;
     out.races = order.findings();
