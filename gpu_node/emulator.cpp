@@ -150,6 +150,7 @@ Result<Launched> EmulatedDevice::launch(const ptx::Program& program, const Launc
     launched->watch = footprint.watch;
     launched->trap = std::move(end.trap);
     launched->steps = end.steps;
+    launched->executed = std::move(footprint.executed);
     Result<bool> more = fill_touched(footprint);
     if (!more) return more.error();
     if (*more) return Launched{};

@@ -45,6 +45,7 @@ struct Launched {
   std::vector<HostMemory> outputs, written;
   std::optional<ptx::Trap> trap;
   std::uint64_t steps = 0;
+  std::vector<std::uint8_t> executed;   // By operation of the program: 1 where some lane did.
   ptx::FootprintObserver::Watch watch;  // As LaunchOptions asked, answered.
 };
 

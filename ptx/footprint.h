@@ -1,7 +1,8 @@
 #pragma once
 
 // Which pages of global buffers a run touches, and which bytes it writes: so that inputs are made
-// only where they are read, and outputs compared only where they were written.
+// only where they are read, and outputs compared only where they were written. And which operations
+// some lane carried out.
 
 #include <cstdint>
 #include <cstring>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "ptx/observer.h"
+#include "ptx/program.h"
 
 namespace lathe::ptx {
 
@@ -35,11 +37,16 @@ class FootprintObserver {
   };
   Watch watch;
 
-  void on_block(const Program&, std::uint64_t block, std::uint32_t, std::uint32_t) {
+  std::vector<std::uint8_t> executed;  // By operation: 1 where some lane did.
+
+  void on_block(const Program& program, std::uint64_t block, std::uint32_t, std::uint32_t) {
     block_ = block;
+    executed.resize(program.operations.size());
   }
   void on_block_end() {}
-  void on_issue(std::uint32_t, std::uint32_t, Mask) {}
+  void on_issue(std::uint32_t, std::uint32_t instruction, Mask active) {
+    if (active != 0) executed[instruction] = 1;
+  }
   void on_access(const Access& access) {
     if (access.space != Space::global || access.buffers == nullptr) return;
     for (unsigned lane = 0; lane < lane_count; ++lane) {

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -14,6 +15,7 @@
 #include "base/digest.h"
 #include "base/json.h"
 #include "contract/contract.h"
+#include "ptx/isa.h"
 #include "ptx/module.h"
 
 namespace lathe {
@@ -187,6 +189,50 @@ TEST_CASE("each contract for sm_90a has the configuration that was the fastest o
     ++count;
   }
   CHECK(count == 47);
+}
+
+/// Forms of a contract's reference (opcode with its modifiers): how many, and how many of them the
+/// table has.
+std::pair<std::size_t, std::size_t> forms_of(const Contract& contract) {
+  ptx::Parsed parsed = ptx::parse(contract.reference, "reference.ptx");
+  std::map<std::string, bool> forms;
+  unsigned version = *ptx::parse_isa_version(parsed.module.version);
+  ptx::Target target = *ptx::parse_target(contract.target);
+  for (const ptx::Instruction& one : parsed.module.find_entry(contract.entry)->instructions) {
+    std::string form(one.opcode);
+    for (std::string_view modifier : one.modifiers) form += "." + std::string(modifier);
+    forms[form] = bool(ptx::match(one, version, target));
+  }
+  std::size_t known = 0;
+  for (const auto& [form, in_table] : forms) known += in_table;
+  return {forms.size(), known};
+}
+
+TEST_CASE("the table of what was executed is true of the PTX as it is") {
+  Json covered = Json::parse(slurp(root / "suite/coverage.json"));
+  std::string document = slurp(root / "docs/COVERAGE.md");
+  std::size_t ran = 0, count = 0;
+  for (const char* home : {"suite/contracts", "suite/semantics/contracts"})
+    for (const fs::path& folder : folders_with(home, "contract.toml")) {
+      std::string name = folder.filename();
+      INFO(name);
+      Contract contract = *read_contract(folder);
+      const Json& row = covered[name];
+      CHECK(row["ptx_sha256"] == hex(sha256(contract.reference)));
+      auto [forms, known] = forms_of(contract);
+      CHECK(forms == known);
+      bool compared = row.contains("elements");
+      std::string line = "| " + name + " | " + std::to_string(forms) + " | " +
+                         std::to_string(known) + " | " +
+                         std::to_string(compared ? row["executed"].get<std::size_t>() : 0) + " | ";
+      CHECK(document.find(line) != std::string::npos);
+      if (compared) CHECK(row["failing"] == 0);
+      CHECK(compared != (document.find("* " + name + ": ") != std::string::npos));
+      ran += compared;
+      ++count;
+    }
+  CHECK(count == covered.size());
+  CHECK(ran >= 129);
 }
 
 TEST_CASE("a measured pair names two files, one launch each and the contract of both") {
