@@ -15,10 +15,15 @@ STATEMENTS = 108
 BLOCK, PROGRAMS = 256, 96
 
 
+# What every kernel has.
+KINDS = (" % ", " // ", " >> ", " << ", " ^ ", "tl.where(", "tl.maximum(", "tl.minimum(",
+         "tl.sum(", "tl.max(", "tl.static_range(", "tl.load(")
+
+
 class Writer:
     """Statements of one kernel, in both languages, over variables v0, v1, .."""
 
-    def __init__(self, seed: int):
+    def __init__(self, seed: int | str):
         self.random = random.Random(seed)
         self.triton: list[str] = []
         self.numpy: list[str] = []
@@ -111,10 +116,20 @@ class Writer:
         self.both(f"result = {last}")
 
 
+def _drawn(seed: int) -> Writer:
+    """The first draw of the seed that has a statement of every kind."""
+    attempt = 0
+    while True:
+        writer = Writer(f"{seed}/{attempt}" if attempt else seed)
+        writer.write()
+        if all(any(kind in line for line in writer.triton) for kind in KINDS):
+            return writer
+        attempt += 1
+
+
 def source(seed: int) -> str:
     """The text of the source file of one seed."""
-    writer = Writer(seed)
-    writer.write()
+    writer = _drawn(seed)
     indented = {name: "\n".join("    " + line for line in lines)
                 for name, lines in (("triton", writer.triton), ("numpy", writer.numpy))}
     return f'''"""Integer arithmetic of no known meaning, drawn from the seed {seed}: written by
