@@ -183,7 +183,7 @@ def run(arguments) -> int:
                 print(path, flush=True)
     if arguments.digests:
         wrong += _settle_digests(digests, arguments)
-    for line in refused:
+    for line in refused or (["nothing"] if arguments.all else []):
         print(f"not supported by Triton: {line}")
     print(f"{count} files, {wrong} differ" if arguments.check else f"{count} files written",
           file=sys.stdout)
