@@ -109,6 +109,28 @@ Step<Screened> answer(Charges rejected, Charges unsupported, Screened screened) 
   return screened;
 }
 
+/// Whether a Tensor Core carries it out.
+bool is_tensor_operation(const ptx::Instruction& instruction) {
+  std::string_view opcode = instruction.opcode;
+  if (opcode == "mma" || opcode == "wmma") return true;
+  if ((opcode != "wgmma" && opcode != "tcgen05") || instruction.modifiers.empty()) return false;
+  return instruction.modifiers[0].starts_with("mma");
+}
+
+/// Tensor operations where the contract's source asks for IEEE arithmetic.
+Charges unwanted_tensor_operations(const Contract& contract, const ptx::Module& module) {
+  Charges charges(module, "precision");
+  if (contract.precision.tensor_cores.value_or(true)) return charges;
+  for (const ptx::Function& function : module.functions)
+    for (const ptx::Instruction& instruction : function.instructions)
+      if (is_tensor_operation(instruction))
+        charges.add(instruction.opcode_span,
+                    "`" + std::string(instruction.opcode) +
+                        "` computes on a Tensor Core, and the contract has tensor_cores = false",
+                    "use fma");
+  return charges;
+}
+
 Step<Screened> judge(Screened screened, const ptx::Module& reference) {
   const ptx::Module& module = *screened.module;
   const Contract& contract = *screened.contract;
@@ -131,6 +153,8 @@ Step<Screened> judge(Screened screened, const ptx::Module& reference) {
   for (const Offence& offence : offences(module, reference, contract.launch.pdl))
     forbidden.add(offence.span, offence.what, offence.remedy);
   if (!forbidden.empty()) return Rejected{std::move(forbidden).evidence()};
+  Charges tensor = unwanted_tensor_operations(contract, module);
+  if (!tensor.empty()) return Rejected{std::move(tensor).evidence()};
   Charges forms(module, "instruction"), unknown(module, "instruction");
   for (const Error& error : unmatched_forms(module, contract.target))
     (error.fault == Fault::unsupported ? unknown : forms).add(error);

@@ -53,6 +53,27 @@ TEST_CASE("the shipped references pass the screen of their contracts") {
   }
 }
 
+/// The kernel with a matrix product, under a contract that speaks of Tensor Cores, or not.
+Step<Screened> screened_product(const std::string& precision) {
+  std::string product = with(
+      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f2, %f3, %f2, %f3}, "
+      "{%r5, %r6, %r5, %r6}, {%r5, %r6}, {%f2, %f3, %f2, %f3};");
+  return screen({kernel_contract(kernel_toml + precision, kernel_ptx), product});
+}
+
+TEST_CASE("a Tensor Core may be used where the contract does not forbid it") {
+  CHECK(screened_product("").passed() != nullptr);
+  CHECK(screened_product("[precision]\ntensor_cores = true\n").passed() != nullptr);
+}
+
+TEST_CASE("a contract that asks for IEEE arithmetic admits no Tensor Core") {
+  auto step = screened_product("[precision]\ntensor_cores = false\n");
+  REQUIRE(step.rejected() != nullptr);
+  CHECK(step.rejected()->evidence.code == "precision");
+  CHECK(step.rejected()->evidence.reason.find("tensor_cores = false") != std::string::npos);
+  CHECK(step.rejected()->evidence.place.line > 0);
+}
+
 TEST_CASE("two spellings of one candidate have one digest, two candidates two") {
   Digest first = screened(kernel_ptx).passed()->candidate;
   CHECK(screened(kernel_with("  ret;", "\t ret; // done")).passed()->candidate == first);
