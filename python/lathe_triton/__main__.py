@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from . import environment, export, integers
+from . import autotune, environment, export, integers
 
 # These need no environment of ours.
-HOSTED = {"integers": integers}
+HOSTED = {"autotune": autotune, "integers": integers}
 
 
 def main() -> int:

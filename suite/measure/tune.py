@@ -414,7 +414,11 @@ def main() -> int:
     folder = tempfile.mkdtemp(prefix="lathe-tune-", dir="/dev/shm" if roomy else None)
     try:
         import driver as drivers
-        driver = drivers.Absent() if arguments.dry else drivers.Driver()
+        try:
+            driver = drivers.Absent() if arguments.dry else drivers.Driver()
+        except OSError as error:
+            print(f"tune: no GPU can be reached: {error}", file=sys.stderr)
+            return 69
         tuner = Tuner(driver, folder, arguments.out, known, arguments.workers, arguments.budget_s)
         if not arguments.dry:
             tuner.result.update(drivers.nvidia_smi())
