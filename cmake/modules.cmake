@@ -10,6 +10,7 @@ find_package(CLI11 REQUIRED)
 find_package(Catch2 2 REQUIRED)
 include(CTest)
 include(Catch)
+include(python_tests)
 
 set(lathe_modules "")
 
@@ -60,6 +61,7 @@ function(lathe_tests)
       endif()
     endif()
   endforeach()
+  lathe_python_tests()
 endfunction()
 
 function(lathe_test_program name modules)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from . import autotune, environment, export, integers
+from . import autotune, capture, environment, export, integers, run
 
-# These need no environment of ours.
-HOSTED = {"autotune": autotune, "integers": integers}
+# These need no environment of ours; capture and run work inside the user's own program.
+HOSTED = {"autotune": autotune, "capture": capture, "integers": integers, "run": run}
 
 
 def main() -> int:
@@ -17,8 +17,8 @@ def main() -> int:
         return command.run(command.parser().parse_args(arguments[1:]))
     if not arguments or arguments[0] != "export":
         wanted = "no command" if not arguments else f"unknown command {arguments[0]!r}"
-        print(f"lathe_triton: {wanted}\nhelp: python -m lathe_triton export --help",
-              file=sys.stderr)
+        print(f"lathe_triton: {wanted}\nhelp: python -m lathe_triton export --help (or autotune, "
+              "capture, run, integers)", file=sys.stderr)
         return 64
     parsed = export.parser().parse_args(arguments[1:])
     environment.enter(arguments, own=not parsed.installed, version=parsed.triton)

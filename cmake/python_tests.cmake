@@ -1,0 +1,23 @@
+# One test for each `def test_...` of tests/python/*_test.py, named as the sentence that it is.
+function(lathe_python_tests)
+  find_program(LATHE_PYTHON python3 REQUIRED)
+  file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/python/*_test.py)
+  foreach(file ${files})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+    get_filename_component(module ${file} NAME_WE)
+    file(STRINGS ${file} lines REGEX "^(class|    def test_)")
+    set(class "")
+    foreach(line ${lines})
+      if(line MATCHES "^class ([A-Za-z0-9_]+)")
+        set(class ${CMAKE_MATCH_1})
+      elseif(line MATCHES "def (test_([A-Za-z0-9_]+))")
+        string(REPLACE "_" " " sentence ${CMAKE_MATCH_2})
+        set(name "python: ${module}: ${class}: ${sentence}")
+        add_test(NAME "${name}"
+          COMMAND ${LATHE_PYTHON} -B -m unittest ${module}.${class}.${CMAKE_MATCH_1}
+          WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}/tests/python)
+        set_tests_properties("${name}" PROPERTIES TIMEOUT 300 SKIP_REGULAR_EXPRESSION "LATHE-SKIP:")
+      endif()
+    endforeach()
+  endforeach()
+endfunction()
