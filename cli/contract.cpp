@@ -32,7 +32,13 @@ Json json_of(const Contract& contract, const Parameter& parameter) {
   Json json;
   json["name"] = parameter.name;
   json["type"] = name_of(parameter.type);
-  json["size_bytes"] = bytes_of(parameter.type);
+  json["size_bytes"] = parameter.map ? HostMap::bytes : bytes_of(parameter.type);
+  if (parameter.map) {
+    Json map = Json::object();
+    map["box"] = parameter.map->box;
+    map["swizzle"] = parameter.map->swizzle;
+    json["tensormap"] = map;
+  }
   if (parameter.tensor)
     json["tensor"] = contract.tensors[*parameter.tensor].name;
   else

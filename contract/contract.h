@@ -127,10 +127,21 @@ unsigned bytes_of(ParameterType type);
 bool is_float(ParameterType type);
 
 /// In ABI order. A parameter is a tensor's address or a scalar.
+/// A tensor map that the host makes of a tensor: what the driver is given beside the tensor itself.
+struct HostMap {
+  static constexpr unsigned bytes = 128, align = 64;
+  std::vector<std::int64_t> box;              // In the order of the tensor's shape.
+  std::vector<std::int64_t> element_strides;  // Likewise; empty: all 1.
+  std::string swizzle = "none";               // none, 32B, 64B, 128B.
+  bool nan_fill = false;                      // What is outside reads as NaN, not as zero.
+  bool operator==(const HostMap&) const = default;
+};
+
 struct Parameter {
   std::string name;
   ParameterType type = ParameterType::u64;
   std::optional<std::size_t> tensor;  // Index into Contract::tensors.
+  std::optional<HostMap> map;         // The parameter is a map of that tensor, not its address.
   std::uint64_t bits = 0;             // A scalar's value as its bits.
 };
 

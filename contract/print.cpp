@@ -56,10 +56,18 @@ void print_launch(std::string& text, const Launch& launch) {
   line(text, "allow", strings(launch.allow));
 }
 
+void print_map(std::string& text, const HostMap& map, const std::string& tensor) {
+  std::string value = "{tensor = " + quote_toml(tensor) + ", box = " + numbers(map.box);
+  if (!map.element_strides.empty()) value += ", element_strides = " + numbers(map.element_strides);
+  value += ", swizzle = " + quote_toml(map.swizzle);
+  line(text, "tensormap", value + (map.nan_fill ? ", fill = \"nan\"}" : "}"));
+}
+
 void print_parameter(std::string& text, const Parameter& parameter,
                      const std::vector<Tensor>& tensors) {
   text += "\n[[parameter]]\n";
   line(text, "name", quote_toml(parameter.name));
+  if (parameter.map) return print_map(text, *parameter.map, tensors[*parameter.tensor].name);
   if (parameter.tensor) line(text, "tensor", quote_toml(tensors[*parameter.tensor].name));
   if (!parameter.tensor || parameter.type != ParameterType::u64)
     line(text, "type", quote_toml(name_of(parameter.type)));
@@ -142,6 +150,12 @@ class Canonical {
     for (const Parameter& parameter : parameters) {
       add("parameter", parameter.name);
       add("type", name_of(parameter.type));
+      if (parameter.map) {
+        add("box", numbers(parameter.map->box));
+        add("element_strides", numbers(parameter.map->element_strides));
+        add("swizzle", parameter.map->swizzle);
+        add("nan_fill", std::uint64_t{parameter.map->nan_fill});
+      }
       if (parameter.tensor)
         add("tensor", std::uint64_t{*parameter.tensor});
       else

@@ -145,11 +145,12 @@ class ContractReader {
       if (other.name == parameter.name)
         complaints_.add(table.place, "two parameters are called `" + parameter.name + "`",
                         "rename one of them");
-    if (const TomlValue* map = reader.value("tensormap", Need::optional)) {
-      complaints_.add(
-          map->place, reader.field("tensormap") + ": a tensor map made by the host is not modelled",
-          "make the descriptor on the device, or pass the tensor's address", Fault::unsupported);
-      for (std::string_view key : {"tensor", "type", "value"}) reader.value(key, Need::optional);
+    if (const TomlValue* map = reader.table("tensormap", Need::optional)) {
+      TableReader inner(*map, title(table, "parameter", index) + ".tensormap", complaints_);
+      read_address(inner, parameter);
+      std::size_t rank = parameter.tensor ? contract_.tensors[*parameter.tensor].shape.size() : 0;
+      parameter.map = read_host_map(inner, rank);
+      inner.finish();
     } else if (table.find("tensor") != nullptr) {
       read_address(reader, parameter);
     } else {

@@ -26,6 +26,10 @@ std::optional<std::uint64_t> read_scalar(const TomlValue& value, ParameterType t
 /// A scalar as TOML, so that read_scalar gives the same bits.
 std::string print_scalar(ParameterType type, std::uint64_t bits);
 
+/// The rest of a `tensormap = {tensor = "x", box = [..], swizzle = "128B"}` of a tensor of this
+/// rank.
+HostMap read_host_map(TableReader& reader, std::size_t rank);
+
 std::optional<ParameterType> parse_parameter_type(std::string_view name);
 
 }  // namespace lathe

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/random.h"
 #include "gpu_node/diagnostics.h"
+#include "pipeline/host_map.h"
 #include "ptx/emulate.h"
 
 namespace lathe::gpu_node {
@@ -134,7 +135,7 @@ Result<Launched> EmulatedDevice::launch(const ptx::Program& program, const Launc
   if (!parameters) return parameters.error();
   const Launch& launch = contract_->launch;
   ptx::Run run{program,
-               {launch.grid, launch.block, launch.dynamic_shared_bytes},
+               {launch.grid, launch.block, launch.dynamic_shared_bytes, launch.cluster},
                buffers_,
                *parameters,
                1024,
@@ -191,6 +192,13 @@ Result<std::vector<std::byte>> parameters_of(const Contract& contract, const ptx
   for (std::size_t i = 0; i < contract.parameters.size(); ++i) {
     const Parameter& parameter = contract.parameters[i];
     const ptx::ParameterSlot& slot = program.parameters[i];
+    if (parameter.map) {
+      auto map = make_tensor_map(contract, i, buffers[*parameter.tensor].address);
+      if (!map) return map.error();
+      std::memcpy(bytes.data() + slot.offset, map->data(),
+                  std::min<std::size_t>(slot.bytes, map->size()));
+      continue;
+    }
     std::uint64_t value = parameter.tensor ? buffers[*parameter.tensor].address : parameter.bits;
     std::memcpy(bytes.data() + slot.offset, &value, std::min<std::size_t>(slot.bytes, 8));
   }

@@ -11,21 +11,6 @@
 namespace lathe::gpu_node {
 namespace {
 
-std::string_view name_of(ptx::OrderFinding::Kind kind) {
-  switch (kind) {
-    case ptx::OrderFinding::Kind::race:
-      return "race";
-    case ptx::OrderFinding::Kind::early_read:
-      return "early_read";
-    case ptx::OrderFinding::Kind::early_write:
-      return "early_write";
-    case ptx::OrderFinding::Kind::barrier:
-      return "barrier";
-    default:
-      return "uninitialised";
-  }
-}
-
 struct Site {
   std::uint32_t line = 0, column = 0;
 };
@@ -51,8 +36,11 @@ Json describe(const ptx::OrderFinding& finding, const ptx::Program& program,
               const std::vector<ptx::Buffer>& buffers, std::string_view text) {
   Json json;
   json["fault"] = name_of(finding.kind);
-  json["space"] = finding.space == ptx::Space::shared ? "shared" : "global";
-  if (finding.space == ptx::Space::shared) {
+  json["space"] = finding.space == ptx::Space::shared    ? "shared"
+                  : finding.space == ptx::Space::tensor  ? "tensor"
+                  : finding.space == ptx::Space::generic ? "register"
+                                                         : "global";
+  if (finding.space != ptx::Space::global) {
     json["offset_bytes"] = finding.address;
   } else if (finding.buffer < buffers.size()) {
     json["tensor"] = buffers[finding.buffer].name;
@@ -77,7 +65,11 @@ std::string sentence(const ptx::OrderFinding& finding, const ptx::Program& progr
     return "the arrivals of lines " + first + " and " + second + " at barrier " +
            std::to_string(finding.address) +
            " may come in either order, so that it may complete without one of them";
-  std::string place = finding.space == ptx::Space::shared ? "shared" : "global";
+  if (std::string_view why = explain(finding.kind); !why.empty())
+    return "line " + second + " after line " + first + ": " + std::string(why);
+  std::string place = finding.space == ptx::Space::shared   ? "shared"
+                      : finding.space == ptx::Space::tensor ? "tensor"
+                                                            : "global";
   bool across = finding.first.block != finding.second.block;
   return std::string("race on ") + place + " memory: the " +
          (finding.second.write ? "write" : "read") + " of line " + second + " (thread " +

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/names.h"
+#include "pipeline/host_map.h"
 
 namespace lathe {
 namespace {
@@ -90,6 +91,7 @@ class Comparison {
     const ptx::Variable& written = entry.parameters[i];
     const Parameter& promised = contract_.parameters[i];
     std::string type = "." + std::string(written.type);
+    if (promised.map) return compare_map(written, promised, i);
     std::string both = subject_ + "'s parameter " + std::to_string(i) + " is " + type;
     std::string mine =
         ", but the contract's `" + promised.name + "` is " + std::string(name_of(promised.type));
@@ -105,6 +107,19 @@ class Comparison {
     if (!untyped && is_float_type(written.type) != is_float(promised.type))
       add(AbiField::parameter, written.span, both + mine,
           "one is a float and the other is not; make them agree", i);
+  }
+
+  void compare_map(const ptx::Variable& written, const Parameter& promised, std::size_t i) {
+    if (written.bytes != HostMap::bytes || written.align < HostMap::align)
+      add(AbiField::parameter, written.span,
+          subject_ + "'s parameter " + std::to_string(i) +
+              " is no tensor map, but the contract's `" + promised.name + "` is",
+          "write `.param .align 64 .b8 name[128]`", i);
+    Result<ptx::TensorMapBytes> map = make_tensor_map(contract_, i, std::uint64_t{1} << 20);
+    if (!map)
+      add(AbiField::parameter, written.span,
+          "the contract's `" + promised.name + "`: " + map.error().what,
+          "give box, swizzle and strides that the driver would take", i);
   }
 
   void compare_launch(const ptx::Function& entry) {

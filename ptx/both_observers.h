@@ -75,6 +75,10 @@ class Both {
     a_.on_mbarrier_wait(warp, at, mask, offset, phase);
     b_.on_mbarrier_wait(warp, at, mask, offset, phase);
   }
+  void on_unit(const UnitEvent& event) {
+    a_.on_unit(event);
+    b_.on_unit(event);
+  }
   void on_branch(std::uint32_t warp, std::uint32_t at, Mask active, Mask taken) {
     a_.on_branch(warp, at, active, taken);
     b_.on_branch(warp, at, active, taken);

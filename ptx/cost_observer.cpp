@@ -161,6 +161,11 @@ void CostObserver::finish_load(const Access& access, std::uint64_t cycles) {
   std::uint64_t held = access.bytes >= 16 ? 4 : access.bytes >= 8 ? 2 : 1;
   warp.requests += latencies_.request * held;
   issue_ = std::max(issue_, warp.floor + warp.requests);
+  if (access.unit == Unit::copy) {
+    std::uint64_t& latest = phases_[{access.completes, access.phase}];
+    latest = std::max(latest, issue_ + cycles);
+    return;
+  }
   if (access.asynchronous) {
     warp.copies_ready = std::max(warp.copies_ready, issue_ + cycles);
     return;
@@ -266,6 +271,13 @@ void CostObserver::on_mbarrier_wait(std::uint32_t warp, std::uint32_t, Mask, std
   auto found = phases_.find({offset, phase});
   if (found == phases_.end()) return;
   warps_[warp].restart(std::max(warps_[warp].cursor, found->second + latencies_.barrier));
+}
+
+/// Matrix units keep up with what feeds them: only copies that an mbarrier tells of are waited for.
+void CostObserver::on_unit(const UnitEvent& event) {
+  if (event.kind != UnitEvent::Kind::signal) return;
+  std::uint64_t& latest = phases_[{event.offset, event.phase}];
+  latest = std::max(latest, warps_[event.warp].cursor);
 }
 
 void CostObserver::on_branch(std::uint32_t warp, std::uint32_t, Mask, Mask) {

@@ -81,6 +81,7 @@ class CostObserver {
                           std::uint64_t phase);
   void on_mbarrier_wait(std::uint32_t warp, std::uint32_t, Mask, std::uint64_t offset,
                         std::uint64_t phase);
+  void on_unit(const UnitEvent& event);
   void on_branch(std::uint32_t warp, std::uint32_t, Mask, Mask);
   void on_exit(std::uint32_t, std::uint32_t, Mask) {}
   bool good() const { return true; }

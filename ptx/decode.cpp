@@ -22,7 +22,7 @@ bool is_extern(const Variable& variable) {
 }  // namespace
 
 Decoder::Decoder(const Module& module, const Function& function)
-    : module_(module), function_(function) {}
+    : module_(module), function_(&function) {}
 
 Spot Decoder::allocate(unsigned width) {
   Spot place = program_.register_bytes;
@@ -32,7 +32,7 @@ Spot Decoder::allocate(unsigned width) {
 
 void Decoder::declare_parameters() {
   std::uint64_t offset = 0;
-  for (const Variable& parameter : function_.parameters) {
+  for (const Variable& parameter : function_->parameters) {
     offset = aligned(offset, parameter.align);
     scopes_.back()[parameter.name] = {Named::Kind::parameter, 0, 0, false, 0, offset};
     program_.parameters.push_back({std::string(parameter.name), static_cast<std::uint32_t>(offset),
@@ -58,7 +58,8 @@ void Decoder::declare_variable(const Variable& variable) {
       named.offset = aligned(program_.static_shared_bytes, variable.align);
       program_.static_shared_bytes = named.offset + variable.bytes;
     }
-  } else if (variable.space == "local") {
+  } else if (variable.space == "local" || variable.space == "param") {
+    // A parameter that a body declares is what it hands to a function: memory of the thread.
     named.kind = Named::Kind::local;
     named.offset = aligned(program_.local_bytes, variable.align);
     program_.local_bytes = named.offset + variable.bytes;
@@ -95,7 +96,7 @@ void Decoder::declare_registers(const Registers& registers) {
 }
 
 void Decoder::read_directives() {
-  for (const Directive& directive : function_.directives) {
+  for (const Directive& directive : function_->directives) {
     std::string_view text = directive.text;
     if (!text.starts_with(".reqntid")) continue;
     text.remove_prefix(8);
@@ -115,9 +116,9 @@ void Decoder::read_directives() {
 bool Decoder::statement(const Statement& statement) {
   switch (statement.kind) {
     case Statement::Kind::instruction:
-      return instruction(function_.instructions[statement.index], statement.index);
+      return instruction(function_->instructions[statement.index], texts_begin_ + statement.index);
     case Statement::Kind::label:
-      labels_[function_.labels[statement.index].name] =
+      labels_[function_->labels[statement.index].name] =
           static_cast<std::uint32_t>(program_.operations.size());
       return true;
     case Statement::Kind::open_scope:
@@ -127,10 +128,10 @@ bool Decoder::statement(const Statement& statement) {
       if (scopes_.size() > 2) scopes_.pop_back();
       return true;
     case Statement::Kind::registers:
-      declare_registers(function_.registers[statement.index]);
+      declare_registers(function_->registers[statement.index]);
       return !error_;
     case Statement::Kind::variable:
-      declare_variable(function_.variables[statement.index]);
+      declare_variable(function_->variables[statement.index]);
       return true;
     case Statement::Kind::directive:
       return true;
@@ -155,6 +156,8 @@ bool Decoder::instruction(const Instruction& instruction, std::uint32_t number) 
     emit(Effect::unmodelled);
     return true;
   }
+  if (match->effect == Effect::unmodelled && instruction.opcode == "call")
+    if (const Function* callee = callee_of(instruction)) return call(instruction, *callee);
   bool done = match->effect == Effect::none ? meaning(*match) : effect(*match);
   if (!done || error_) return false;
   if (program_.operations.size() > first) {
@@ -216,8 +219,15 @@ bool Decoder::resolve_branches() {
   return true;
 }
 
+void Decoder::add_texts() {
+  texts_begin_ = static_cast<std::uint32_t>(program_.texts.size());
+  for (const Instruction& instruction : function_->instructions)
+    program_.texts.emplace_back(module_.text->substr(
+        instruction.span.begin, instruction.span.end - instruction.span.begin));
+}
+
 Result<Program> Decoder::run() {
-  program_.entry = function_.name;
+  program_.entry = function_->name;
   program_.file = module_.file;
   Result<unsigned> version = parse_isa_version(module_.version);
   if (!version) return version.error();
@@ -230,10 +240,8 @@ Result<Program> Decoder::run() {
   declare_module_variables();
   declare_parameters();
   read_directives();
-  for (const Instruction& instruction : function_.instructions)
-    program_.texts.emplace_back(module_.text->substr(
-        instruction.span.begin, instruction.span.end - instruction.span.begin));
-  for (const Statement& each : function_.statements)
+  add_texts();
+  for (const Statement& each : function_->statements)
     if (!statement(each)) return *error_;
   if (!resolve_branches()) return *error_;
   for (Constant& constant : program_.constants)
@@ -244,7 +252,7 @@ Result<Program> Decoder::run() {
   program_.static_shared_bytes = aligned(program_.static_shared_bytes, 16);
   Operation end;
   end.effect = Effect::exit;
-  end.instruction = function_.instructions.empty() ? 0 : number_;
+  end.instruction = function_->instructions.empty() ? 0 : number_;
   program_.operations.push_back(end);
   find_joins(program_.operations);
   return std::move(program_);

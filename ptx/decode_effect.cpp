@@ -57,7 +57,7 @@ Space Decoder::space_of(const Instruction& instruction) const {
   for (std::string_view word : instruction.modifiers) {
     if (word == "global") return Space::global;
     if (word == "shared" || word == "shared::cta") return Space::shared;
-    if (word == "shared::cluster") return Space::shared;
+    if (word == "shared::cluster") return Space::cluster;
     if (word == "local") return Space::local;
     if (word.starts_with("param")) return Space::param;
     if (word == "const") return Space::constant;
@@ -108,7 +108,9 @@ bool Decoder::effect(const FormMatch& match) {
     case Effect::transpose_matrix:
       return matrix(match);
     case Effect::multiply:
-      return multiply(match);
+      return now_->opcode == "wgmma" ? warpgroup_multiply(match) : multiply(match);
+    case Effect::warpgroup:
+      return warpgroup_sync(match);
     case Effect::barrier:
       return barrier();
     case Effect::fence:
@@ -124,10 +126,8 @@ bool Decoder::effect(const FormMatch& match) {
       return true;
     }
     case Effect::exit:
-      emit(match.effect).mode = now_->opcode == "ret" ? Mode::ret : Mode::none;
-      return true;
+      return leave(match);
     case Effect::unmodelled:
-      if (now_->opcode == "wgmma") return warpgroup_multiply(match);
       emit(match.effect, match.form);
       return true;
     case Effect::commit_async:
@@ -137,7 +137,7 @@ bool Decoder::effect(const FormMatch& match) {
       emit(match.effect, match.form);
       return true;
     default:
-      return warp_wide(match);
+      return asynchronous(match);
   }
 }
 
@@ -225,6 +225,7 @@ bool Decoder::memory(const FormMatch& match) {
   Operation& op = emit(match.effect, match.form);
   op.address = where;
   op.space = space_of(*now_);
+  if (op.space == Space::param && is_local(now_->operands[load ? 1 : 0])) op.space = Space::local;
   op.access = load ? AccessKind::read : AccessKind::write;
   op.element_bytes = static_cast<std::uint8_t>(width_of(type) / 8);
   op.element_count = static_cast<std::uint8_t>(count);

@@ -224,10 +224,10 @@ bool Decoder::space_address(const FormMatch& match) {
   Slot d = destination(now_->operands[0], Type::u64), a = source(now_->operands[1], Type::u64);
   if (error_) return false;
   Space space = space_of(*now_);
-  if (space == Space::param) return complain("generic addresses of parameters are not modelled");
-  std::uint64_t base = space == Space::shared  ? shared_window
-                       : space == Space::local ? local_window
-                                               : 0;
+  std::uint64_t base = space == Space::shared || space == Space::cluster ? shared_window
+                       : space == Space::param                           ? parameter_window
+                       : space == Space::local                           ? local_window
+                                                                         : 0;
   if (base == 0) {
     emit_move(d, a);
     return true;
@@ -247,7 +247,9 @@ bool Decoder::is_space(const FormMatch&) {
     return true;
   }
   Slot from = scratch(8);
-  std::uint64_t base = space == Space::shared ? shared_window : local_window;
+  std::uint64_t base = space == Space::local   ? local_window
+                       : space == Space::param ? parameter_window
+                                               : shared_window;
   emit_row("sub", form_of(Type::u64), {from, a, constant(base, 8)});
   emit_row("$setp", below, {d, from, constant(window_bytes, 8)});
   return true;

@@ -174,7 +174,9 @@ bool Decoder::barrier() {
 bool Decoder::fence() {
   Operation& op = emit(Effect::fence);
   op.scope = has("sys") ? 's' : has("cta") ? 'c' : has("cluster") ? 'l' : 'g';
-  op.flag = has("proxy");  // Of the async proxy.
+  // Of the async proxy. The fence of new mbarriers makes them known to it too.
+  op.flag = has("proxy") && !has("alias") && !has("tensormap::generic");
+  if (has("mbarrier_init") || has("tensormap::generic")) op.scope = 'm';  // Of these alone.
   return true;
 }
 
@@ -193,16 +195,29 @@ bool Decoder::mbarrier() {
   Mode mode = Mode::none;
   for (const Known& each : known)
     if (has(each.word) && mode == Mode::none) mode = each.mode;
+  if (has("arrive_drop")) mode = has("expect_tx") ? Mode::drop_expect : Mode::drop;
+  if (has("pending_count")) mode = Mode::pending_count;
+  bool copies = has("async");  // cp.async.mbarrier.arrive
+  if (copies) mode = Mode::arrive_copies;
   if (mode == Mode::arrive && has("expect_tx")) mode = Mode::arrive_expect;
   if (mode == Mode::test_wait && has("parity")) mode = Mode::test_parity;
   if (mode == Mode::try_wait && has("parity")) mode = Mode::try_parity;
   const std::vector<Operand>& operands = now_->operands;
   bool waits = mode == Mode::test_wait || mode == Mode::try_wait || mode == Mode::test_parity ||
                mode == Mode::try_parity;
-  bool result = waits || mode == Mode::arrive || mode == Mode::arrive_expect;
+  bool drops = mode == Mode::drop || mode == Mode::drop_expect;
+  bool counts = mode == Mode::pending_count;
+  bool result = waits || drops || counts || mode == Mode::arrive || mode == Mode::arrive_expect;
   Slot d, value;
-  if (result) d = destination(operands[0], waits ? Type::pred : Type::b64);
+  if (result) d = destination(operands[0], waits ? Type::pred : counts ? Type::b32 : Type::b64);
   Address where;
+  if (counts) {
+    value = source(operands[1], Type::b64);
+    Operation& op = emit(Effect::mbarrier);
+    op.mode = mode;
+    op.fixed = {d, value};
+    return !error_;
+  }
   if (error_ || !address(operands[result ? 1 : 0], where)) return false;
   std::size_t next = result ? 2 : 1;
   bool token = mode == Mode::test_wait || mode == Mode::try_wait;
@@ -211,9 +226,12 @@ bool Decoder::mbarrier() {
   Operation& op = emit(Effect::mbarrier);
   op.mode = mode;
   op.address = where;
-  op.space = Space::shared;
+  op.space = space_of(*now_);
+  if (op.space == Space::generic && where.base.width == 4) op.space = Space::shared;
   op.element_bytes = 8;
   op.element_count = 1;
+  op.strong = has("relaxed");
+  op.flag = has("noComplete") || has("noinc");
   op.fixed = {d, value};
   return true;
 }

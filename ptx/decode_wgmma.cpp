@@ -39,11 +39,15 @@ void add_slices(Program& program, const FragmentShape& shape, unsigned slices,
 
 }  // namespace
 
+bool Decoder::warpgroup_sync(const FormMatch& match) {
+  Operation& op = emit(Effect::warpgroup, match.form);
+  op.mode = has("fence") ? Mode::sync : has("wait_group") ? Mode::wait_group : Mode::arrive;
+  if (op.mode == Mode::wait_group)
+    op.form.constant = static_cast<std::uint32_t>(now_->operands[0].bits);
+  return true;
+}
+
 bool Decoder::warpgroup_multiply(const FormMatch& match) {
-  if (!has("mma_async")) {  // fence, commit_group, wait_group: products are done when issued.
-    emit(Effect::nothing, match.form);
-    return true;
-  }
   std::vector<Type> types;
   std::string_view shape;
   for (std::string_view word : now_->modifiers) {
@@ -52,14 +56,21 @@ bool Decoder::warpgroup_multiply(const FormMatch& match) {
   }
   const std::vector<Operand>& operands = now_->operands;
   bool half_input = types.size() == 3 && (types[1] == Type::f16 || types[1] == Type::bf16);
-  bool known = half_input || (types.size() == 3 && types[1] == Type::tf32);
-  bool negated = operands.size() > 5 && (operands[4].text != "1" || operands[5].text != "1");
-  if (!known || has("sp") || negated) {
+  bool byte_input = types.size() == 3 && width_of(types[1]) == 8;
+  if (types.size() != 3 || has("sp")) {
     emit(Effect::unmodelled, match.form);
     return true;
   }
-  auto fragment =
-      fragment_shape(half_input ? "m16n8k16" : "m16n8k8", types[0], types[1], types[2], types[0]);
+  std::array<bool, 2> negated{};
+  for (std::size_t i = 4; i < 6 && i < operands.size(); ++i) {
+    negated[i - 4] = operands[i].bits == ~std::uint64_t{0};
+    if (operands[i].kind != Operand::Kind::integer || (operands[i].bits != 1 && !negated[i - 4]))
+      return complain(operands[i], "an operand is scaled by 1 or -1");
+  }
+  auto fragment = fragment_shape(byte_input   ? "m16n8k32"
+                                 : half_input ? "m16n8k16"
+                                              : "m16n8k8",
+                                 types[0], types[1], types[2], types[0]);
   unsigned slices = columns_of(shape) / 8;
   std::vector<const Operand*> parts = elements(operands[0]);
   if (!fragment || parts.size() != slices * fragment->d_registers)
@@ -86,6 +97,8 @@ bool Decoder::warpgroup_multiply(const FormMatch& match) {
   op.fixed = {a_descriptor, b_descriptor, scale};
   op.form.constant =
       (from_registers || !transposed(6) ? 0u : 1u) | (transposed(from_registers ? 6 : 7) ? 2u : 0u);
+  if (negated[0] != negated[1]) op.form.constant |= 4;
+  op.flag = has("satfinite");
   op.element_bytes = static_cast<std::uint8_t>(width_of(types[1]) / 8);
   op.element_count = static_cast<std::uint8_t>(slices);
   op.matrix = static_cast<std::uint32_t>(program_.matrices.size());

@@ -37,6 +37,14 @@ class Decoder {
   bool statement(const Statement& statement);
   bool instruction(const Instruction& instruction, std::uint32_t number);
   bool resolve_branches();
+  void add_texts();
+
+  // decode_call.cpp: device functions, whose bodies stand where they are called.
+  const Function* callee_of(const Instruction& instruction) const;
+  bool leave(const FormMatch& match);
+  bool call(const Instruction& instruction, const Function& callee);
+  bool bind(const std::vector<Variable>& formal, const Operand* actual, Scope& scope);
+  bool inline_body(const Function& callee, Scope scope);
   void protect_guard(std::size_t first);
   void note_uses(std::size_t first);
   Spot allocate(unsigned width);
@@ -57,6 +65,8 @@ class Decoder {
   Slot loose_destination(const Operand& operand, Type type);
   std::vector<const Operand*> elements(const Operand& operand) const;
   bool address(const Operand& operand, Address& out);
+  /// Whether an address is that of a variable in local memory.
+  bool is_local(const Operand& operand) const;
   std::uint64_t immediate_bits(const Operand& operand, Type type);
 
   // decode_effect.cpp: instructions with effects.
@@ -73,6 +83,24 @@ class Decoder {
   bool warp_wide(const FormMatch& match);
   bool barrier();
   bool fence();
+  bool warpgroup_sync(const FormMatch& match);
+
+  // decode_async.cpp, decode_tensor.cpp: asynchronous units.
+  bool asynchronous(const FormMatch& match);
+  bool coordinates(const Operand& operand, Address& out, std::vector<Slot>& list);
+  bool bulk_copy(const FormMatch& match);
+  bool bulk_operands(AsyncForm& form, Address& to, Address& from, bool tensor, bool stores);
+  bool store_async(const FormMatch& match);
+  bool tensor_map(const FormMatch& match);
+  bool map_address(const FormMatch& match);
+  bool cluster_barrier(const FormMatch& match);
+  bool tensor_memory(const FormMatch& match);
+  bool tensor_move(const FormMatch& match);
+  bool tensor_multiply(const FormMatch& match);
+  bool tensor_commit(const FormMatch& match);
+  bool tensor_copy(const FormMatch& match);
+  Operation& emit_async(Effect effect, const FormMatch& match, AsyncForm form);
+  void add_slots(Operation& op, const std::vector<Slot>& slots);
   bool mbarrier();
   bool branch();
   void fill_matrix_multiply(Operation& op, const FormMatch& match);
@@ -102,7 +130,10 @@ class Decoder {
   Space space_of(const Instruction& instruction) const;
 
   const Module& module_;
-  const Function& function_;
+  const Function* function_;            // Whose body is being decoded: the entry's or a callee's.
+  std::uint32_t texts_begin_ = 0;       // Of its instructions in Program::texts.
+  std::vector<const Function*> calls_;  // Under way, outermost first.
+  std::vector<std::uint32_t> returns_;  // Operations that leave the innermost of them.
   Program program_;
   std::vector<Scope> scopes_;
   std::unordered_map<std::string_view, std::uint32_t> labels_;

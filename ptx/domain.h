@@ -92,6 +92,7 @@ struct Mma {
   Type a_type{}, b_type{}, c_type{}, d_type{};
   bool saturate = false;      // Integers: .satfinite.
   unsigned architecture = 0;  // 89, 90, 100: tensor cores round differently (ptx.md section 3).
+  bool warpgroup = false;     // wgmma, whose fp8 sums are narrower than mma.sync's.
   const Cell* a = nullptr;    // m * k, row-major.
   const Cell* b = nullptr;    // k * n, row-major.
   const Cell* c = nullptr;    // m * n

@@ -33,6 +33,7 @@ struct RunRequest {
   std::vector<std::uint64_t> blocks;  // Which to run; empty: all.
   std::uint32_t shared_base = 1024;
   AsyncSchedule schedule = AsyncSchedule::at_issue;
+  std::uint64_t schedule_seed = 0;
   std::uint64_t steps_max = 0;  // Warp instructions of the whole call.
   bool count = false;           // Fill RunResult::counters.
 };

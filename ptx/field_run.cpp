@@ -33,8 +33,9 @@ std::vector<bool> writable(const std::vector<Buffer>& buffers) {
 struct Watched : OrderObserver {
   explicit Watched(const std::vector<Buffer>& buffers) : OrderObserver(writable(buffers), false) {}
   Field* field = nullptr;
-  void on_issue(std::uint32_t, std::uint32_t instruction, Mask) {
+  void on_issue(std::uint32_t warp, std::uint32_t instruction, Mask active) {
     field->arithmetic().set_instruction(instruction);
+    OrderObserver::on_issue(warp, instruction, active);
   }
 };
 
@@ -50,7 +51,8 @@ struct FieldRunner::State {
             std::as_bytes(std::span(launch.parameters)),
             1024,
             launch.schedule,
-            launch.steps_max},
+            launch.steps_max,
+            0},
         watched(launch.buffers),
         plain_machine(field, unwatched, run),
         ordered_machine(field, watched, run) {

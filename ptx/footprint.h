@@ -77,6 +77,7 @@ class FootprintObserver {
   void on_mbarrier_init(std::uint32_t, std::uint32_t, std::uint64_t, std::uint32_t) {}
   void on_mbarrier_arrive(std::uint32_t, std::uint32_t, Mask, std::uint64_t, std::uint64_t) {}
   void on_mbarrier_wait(std::uint32_t, std::uint32_t, Mask, std::uint64_t, std::uint64_t) {}
+  void on_unit(const UnitEvent&) {}
   void on_branch(std::uint32_t, std::uint32_t, Mask, Mask) {}
   void on_exit(std::uint32_t, std::uint32_t, Mask) {}
   bool good() const { return true; }

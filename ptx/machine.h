@@ -5,18 +5,22 @@
 // warp runs until it waits, in order; the diverged parts of a warp go on independently, so that one
 // part may wait for another.
 //
-// The class is here; what its instructions do is in machine_memory.h, machine_warp.h and
-// machine_sync.h.
+// The blocks of a cluster run as one: their warps are numbered through, and what each block has of
+// its own is in `Block`. What instructions do is in the other machine_*.h.
 
 #include <bit>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "ptx/isa/functions.h"
 #include "ptx/rules.h"
 #include "ptx/run.h"
+#include "ptx/shared_matrix.h"
+#include "ptx/tensor_map.h"
 #include "ptx/window.h"
 
 namespace lathe::ptx {
@@ -32,13 +36,14 @@ class Machine {
   Machine(D& domain, O& observer, const Run& run)
       : d_(domain), o_(observer), run_(run), program_(run.program), rules_(rules_of<D>()) {}
 
-  /// Runs one block to its end, or to the trap that ended it.
+  /// Runs one block (and the others of its cluster, of which the first one asked for runs all) to
+  /// its end, or to the trap that ended it.
   std::optional<Trap> run_block(std::uint64_t block);
   /// Warp instructions of all blocks so far.
   std::uint64_t steps() const { return steps_; }
 
  private:
-  enum class State : std::uint8_t { ready, children, barrier, mbarrier, dead };
+  enum class State : std::uint8_t { ready, children, barrier, mbarrier, cluster, allocation, dead };
   static constexpr std::uint32_t none = ~0u;
 
   /// Lanes of a warp that run together.
@@ -50,13 +55,14 @@ class Machine {
     std::uint32_t children = 0;
     State state = State::ready;
     std::uint32_t waits_at = 0;     // The operation.
-    std::uint64_t waits_for = 0;    // A barrier's number or an mbarrier's offset.
+    std::uint64_t waits_for = 0;    // A barrier's number or an mbarrier's key.
     std::uint64_t waits_phase = 0;  // Of an mbarrier.
   };
   struct Copy {
     std::uint64_t to = 0, from = 0;
     std::uint32_t group = 0, buffer = 0;
     std::uint8_t lane = 0, bytes = 0, taken = 0;
+    std::uint64_t number = 0;
   };
   struct Warp {
     Lanes lanes;
@@ -64,6 +70,11 @@ class Machine {
     Mask live = 0;
     std::array<std::uint32_t, lane_count> groups{};  // Committed by each lane.
     std::vector<Copy> copies;                        // Under way, in the order of issue.
+    std::uint64_t copies_made = 0;
+    std::array<std::uint32_t, lane_count> cluster_phase{};  // Of the barrier that it arrived at.
+    Mask arrived_cluster = 0, fenced = 0;
+    std::uint32_t polled = none;  // The part that gave way last.
+    std::array<std::uint32_t, lane_count> bulk_open{}, bulk_groups{};  // Of each lane.
   };
   struct Waiting {
     std::uint32_t warp = 0, part = 0, operation = 0;
@@ -82,20 +93,57 @@ class Machine {
     std::uint64_t phase = 0;
     std::int64_t pending = 0, expected = 0, transactions = 0;
   };
+  /// Tensor memory: 128 lanes of 512 columns, as registers of a file whose last ones hold operands.
+  struct TensorMemory {
+    explicit TensorMemory(Lanes given) : lanes(std::move(given)) {}
+    Lanes lanes;
+    std::map<std::uint32_t, std::uint32_t> allocations;  // First column, columns.
+    bool relinquished = false;
+  };
+  /// What each block of a cluster has of its own.
+  struct Block {
+    std::uint64_t number = 0;
+    std::array<std::uint32_t, 3> index{};
+    std::optional<Region> shared;
+    std::array<Barrier, 16> barriers;
+    std::map<std::uint64_t, MemoryBarrier> mbarriers;  // By offset.
+    std::optional<TensorMemory> tensor;
+  };
+  /// Asynchronous work that the schedule has put off.
+  struct Flight {
+    std::uint32_t warp = 0, lane = 0, group = 0;
+    bool bulk = false;  // Of a bulk group of the thread.
+    std::function<void()> carry_out;
+  };
   /// Where an address lies.
   struct Location {
     Region* region = nullptr;
     std::uint64_t offset = 0;
     Space space = Space::global;
     std::uint32_t buffer = 0;
+    std::uint32_t rank = 0;  // Of shared: whose.
+    /// How observers number a place in shared memory.
+    std::uint64_t key() const { return offset | std::uint64_t{rank} << rank_shift; }
   };
   using Addresses = std::array<std::uint64_t, lane_count>;
   using Locations = std::array<Location, lane_count>;
 
-  // machine.h
+  // machine_block.h
   void begin(std::uint64_t block);
+  void make_blocks(std::uint64_t first);
+  void make_variables();
   void fill_constants(std::uint32_t w);
-  std::uint64_t special(Special which, std::uint32_t thread) const;
+  std::uint64_t special(Special which, std::uint32_t w, unsigned lane) const;
+  std::uint64_t special_of_cluster(Special which, std::uint32_t rank) const;
+  void report_deadlock();
+  void check_end();
+  Block& block_of(std::uint32_t w) { return blocks_[w / warps_each_]; }
+  Block& here() { return block_of(now_warp_); }
+  std::uint32_t rank() const { return now_warp_ / warps_each_; }
+  void launch(Flight flight);
+  bool fly();
+
+  // machine.h
   bool run_warp(std::uint32_t w);
   void run_part(std::uint32_t w, std::uint32_t p);
   void carry_out(Warp& warp, std::uint32_t w, std::uint32_t p, const Operation& op, Mask active);
@@ -104,7 +152,6 @@ class Machine {
   void leave(std::uint32_t w, Mask mask, const Operation& op);
   void trap(TrapKind kind, std::string what, const Operation& op, unsigned lane,
             std::uint64_t address = 0);
-  void report_deadlock();
   std::uint32_t number(const Operation& op) const {
     return static_cast<std::uint32_t>(&op - program_.operations.data());
   }
@@ -148,39 +195,122 @@ class Machine {
   void reduce_as(Warp& warp, const Operation& op, Mask active);
   void transpose_matrix(Warp& warp, const Operation& op, Mask active);
   void multiply(Warp& warp, const Operation& op, Mask active);
-  void multiply_one(Warp& warp, const Operation& op, const Matrix& matrix);
+  void multiply_one(Lanes& lanes, const Operation& op, const Matrix& matrix);
   void put_all(Warp& warp, Slot slot, std::uint64_t bits, Mask mask);
 
   // machine_wgmma.h
+  std::optional<std::uint64_t> uniform(Warp& warp, const Operation& op, Slot slot,
+                                       const char* what);
+  void flip_signs(Lanes& lanes, const Operation& op, const std::vector<Cell>& cells, Type type);
   bool gather(Warp& warp, const Operation& op, const SharedMatrix& matrix,
               const std::vector<Cell>& cells, unsigned mn_begin, bool a_operand, unsigned k_count,
               std::vector<std::uint64_t>& units);
-  void tell_units(const Operation& op, std::vector<std::uint64_t>& units);
+  void tell_units(const Operation& op, std::vector<std::uint64_t>& units, Unit unit, unsigned lane,
+                  std::uint32_t rank);
   void warpgroup_multiply(Warp& warp, const Operation& op, Mask active);
+  void warpgroup(Warp& warp, const Operation& op, Mask active);
 
   // machine_sync.h
   void barrier(Warp& warp, std::uint32_t w, std::uint32_t p, const Operation& op, Mask active);
-  bool complete(std::uint32_t id);
-  void complete_barriers();
+  bool complete(Block& block, std::uint32_t id);
+  void complete_barriers(std::uint32_t w);
   void mbarrier(Warp& warp, std::uint32_t p, const Operation& op, Mask active);
-  void arrive(MemoryBarrier& object, std::int64_t count);
+  void mbarrier_wait(Warp& warp, std::uint32_t p, const Operation& op, Mask active,
+                     const Locations& at);
+  bool mbarrier_one(Warp& warp, const Operation& op, unsigned lane, const Location& at,
+                    std::uint64_t where);
+  MemoryBarrier* find_mbarrier(std::uint64_t key);
+  void arrive(std::uint64_t key, std::int64_t count, std::int64_t bytes);
   void wake_mbarriers();
+  void warp_barrier(Warp& warp, const Operation& op, Mask active);
+  bool arrive_copies(Warp& warp, const Operation& op, unsigned lane, std::uint64_t key);
+  void tell_mbarrier(const Operation& op, Mask mask, const Location& at, AccessKind kind);
+
+  // machine_cluster.h
+  void cluster_barrier(Warp& warp, std::uint32_t p, const Operation& op, Mask active);
+  void complete_cluster();
+  void map_address(Warp& warp, const Operation& op, Mask active);
+
+  // machine_bulk.h, machine_box.h
+  struct Piece {               // Contiguous bytes of a copy.
+    std::uint64_t shared = 0;  // Offset.
+    std::uint64_t global = 0;  // Offset in its buffer.
+    std::uint32_t bytes = 0;
+    bool inside = true;  // Of the tensor: else it is filled, or left out.
+  };
+  struct BulkCopy {
+    const AsyncForm* form = nullptr;
+    const Operation* op = nullptr;
+    std::uint32_t warp = 0, lane = 0, shared_rank = 0, buffer = 0;
+    std::vector<std::uint32_t> ranks;  // Blocks whose shared memory receives it.
+    std::uint64_t barrier = 0;         // Key of the mbarrier, without rank.
+    std::uint32_t barrier_rank = 0;
+    bool signals_own = true;  // Each receiving block's mbarrier, or `barrier_rank`'s.
+    std::uint64_t bytes = 0;  // That the mbarrier is told of.
+    std::uint64_t from = 0;   // Of a copy within the cluster: the source's offset.
+    bool nan_fill = false;
+    Type type = Type::b32;  // Of a reduction.
+    unsigned element_bytes = 1;
+    std::uint16_t byte_mask = 0xFFFF;
+    std::vector<Piece> pieces;
+  };
+  void bulk_copy(Warp& warp, const Operation& op, Mask active);
+  bool resolve_bulk(Warp& warp, const Operation& op, unsigned lane, BulkCopy& copy);
+  bool resolve_plain(Warp& warp, const Operation& op, unsigned lane, BulkCopy& copy,
+                     std::uint64_t shared, std::uint64_t global);
+  bool resolve_tensor(Warp& warp, const Operation& op, unsigned lane, BulkCopy& copy,
+                      std::uint64_t shared, std::uint64_t map);
+  bool resolve_signal(Warp& warp, const Operation& op, unsigned lane, BulkCopy& copy);
+  bool read_map(const Operation& op, unsigned lane, std::uint64_t address, TensorMap& map);
+  void carry_out_bulk(const BulkCopy& copy);
+  void move_piece(const BulkCopy& copy, const Piece& piece, std::uint32_t rank);
+  void combine_piece(const BulkCopy& copy, const Piece& piece, Region& to, std::uint64_t offset);
+  void tell_bulk(const BulkCopy& copy);
+  void tell_pieces(const BulkCopy& copy, Space space, std::uint32_t rank, AccessKind kind);
+  void bulk_commit(Warp& warp, const Operation& op, Mask active);
+  void bulk_wait(Warp& warp, const Operation& op, Mask active);
+  void store_async(Warp& warp, const Operation& op, Mask active);
+  void tensor_map(Warp& warp, const Operation& op, Mask active);
+
+  // machine_tensor.h
+  void tensor_memory(Warp& warp, std::uint32_t p, const Operation& op, Mask active);
+  void tensor_allocate(Warp& warp, std::uint32_t p, const Operation& op);
+  bool tensor_columns(const Operation& op, TensorMemory* memory, std::uint32_t begin,
+                      std::uint32_t count);
+  void tensor_move(Warp& warp, const Operation& op, Mask active);
+  void tensor_wait(Warp& warp, const Operation& op, Mask active);
+  void tensor_multiply(Warp& warp, const Operation& op, Mask active);
+  void tensor_commit(Warp& warp, const Operation& op, Mask active);
+  void tensor_copy(Warp& warp, const Operation& op, Mask active);
+  struct TensorProduct;
+  bool read_descriptor(TensorProduct& product, std::uint64_t bits);
+  bool tensor_gather(const TensorProduct& product, Block& from, Lanes& lanes,
+                     const SharedMatrix& matrix, bool mn_major, unsigned rows, unsigned first_cell,
+                     std::vector<std::uint64_t>& units);
+  void scale_down(Lanes& lanes, Cell cell, Type type, std::uint32_t by);
+  bool tensor_operands(TensorProduct& product, std::uint32_t rank);
+  void tensor_tiles(TensorProduct& product, std::uint32_t rank);
+  void tell_tensor(const Operation& op, Unit unit, unsigned lane, std::uint32_t rank,
+                   std::vector<std::uint64_t>& granules, AccessKind kind);
 
   D& d_;
   O& o_;
   const Run& run_;
   const Program& program_;
   const Rules<D>& rules_;
-  std::uint64_t block_ = 0, steps_ = 0, steps_end_ = 0;
-  std::array<std::uint32_t, 3> block_index_{};
-  std::uint32_t now_warp_ = 0;
+  std::uint64_t steps_ = 0, steps_end_ = 0;
+  std::uint32_t now_warp_ = 0, warps_each_ = 1;  // Warps of a block.
+  std::vector<Block> blocks_;
   std::vector<Warp> warps_;
-  std::optional<Region> shared_, local_, parameters_;
+  std::set<std::uint64_t> clusters_;  // That have run.
+  std::uint32_t cluster_phase_ = 0;
+  bool gave_way_ = false;  // A part polled in vain: others go first.
+  std::deque<Flight> flights_;
+  std::uint64_t flights_made_ = 0;
+  std::optional<Region> local_, parameters_;
   std::vector<Region> variables_;
   std::vector<std::uint64_t> variable_addresses_;
   std::uint64_t shared_bytes_ = 0, last_buffer_ = 0;
-  std::array<Barrier, 16> barriers_;
-  std::map<std::uint64_t, MemoryBarrier> mbarriers_;
   std::optional<Trap> trap_;
 };
 
@@ -188,7 +318,8 @@ template <class D, class O>
 void Machine<D, O>::trap(TrapKind kind, std::string what, const Operation& op, unsigned lane,
                          std::uint64_t address) {
   if (trap_) return;
-  trap_ = Trap{kind,   block_, now_warp_ * lane_count + lane, op.line, op.column, std::move(what),
+  trap_ = Trap{kind,    here().number, now_warp_ % warps_each_ * lane_count + lane,
+               op.line, op.column,     std::move(what),
                address};
 }
 
@@ -202,145 +333,19 @@ std::optional<std::uint64_t> Machine<D, O>::control(const Lanes& lanes, Slot slo
   return bits;
 }
 
-template <class D, class O>
-std::uint64_t Machine<D, O>::special(Special which, std::uint32_t thread) const {
-  const Shape& shape = run_.shape;
-  auto at = static_cast<std::uint32_t>(which);
-  unsigned lane = thread % lane_count;
-  std::uint32_t bit = 1u << lane;
-  switch (which) {
-    case Special::tid_x:
-      return thread % shape.block[0];
-    case Special::tid_y:
-      return thread / shape.block[0] % shape.block[1];
-    case Special::tid_z:
-      return thread / shape.block[0] / shape.block[1];
-    case Special::ntid_x:
-    case Special::ntid_y:
-    case Special::ntid_z:
-      return shape.block[at - static_cast<std::uint32_t>(Special::ntid_x)];
-    case Special::ctaid_x:
-    case Special::ctaid_y:
-    case Special::ctaid_z:
-      return block_index_[at - static_cast<std::uint32_t>(Special::ctaid_x)];
-    case Special::nctaid_x:
-    case Special::nctaid_y:
-    case Special::nctaid_z:
-      return shape.grid[at - static_cast<std::uint32_t>(Special::nctaid_x)];
-    case Special::laneid:
-      return lane;
-    case Special::warpid:
-      return thread / lane_count;
-    case Special::nwarpid:
-      return warps_.size();
-    case Special::lanemask_eq:
-      return bit;
-    case Special::lanemask_le:
-      return bit | (bit - 1);
-    case Special::lanemask_lt:
-      return bit - 1;
-    case Special::lanemask_ge:
-      return ~(bit - 1);
-    case Special::lanemask_gt:
-      return ~(bit | (bit - 1));
-    case Special::dynamic_shared:
-      return shape.dynamic_shared_bytes;
-    case Special::total_shared:
-      return shared_bytes_;
-    case Special::one:
-      return 1;
-    default:
-      return 0;
-  }
-}
-
-template <class D, class O>
-void Machine<D, O>::fill_constants(std::uint32_t w) {
-  Lanes& lanes = warps_[w].lanes;
-  for (const Constant& constant : program_.constants)
-    for (unsigned lane = 0; lane < lane_count; ++lane) {
-      std::uint64_t bits = constant.bits;
-      if (constant.kind == Constant::Kind::shared) bits += run_.shared_base;
-      if (constant.kind == Constant::Kind::variable)
-        bits = variable_addresses_[bits & 0xFFFFFFFFu] + (bits >> 32);
-      if (constant.kind == Constant::Kind::special)
-        bits = special(static_cast<Special>(bits), w * lane_count + lane);
-      d_.put(lanes, Slot{constant.place, constant.width}.cell(lane), constant.width, bits);
-    }
-}
-
-template <class D, class O>
-void Machine<D, O>::begin(std::uint64_t block) {
-  block_ = block;
-  const Shape& shape = run_.shape;
-  block_index_ = {static_cast<std::uint32_t>(block % shape.grid[0]),
-                  static_cast<std::uint32_t>(block / shape.grid[0] % shape.grid[1]),
-                  static_cast<std::uint32_t>(block / shape.grid[0] / shape.grid[1])};
-  std::uint32_t threads = shape.threads();
-  trap_.reset();
-  shared_bytes_ = program_.static_shared_bytes + shape.dynamic_shared_bytes;
-  shared_.emplace(d_.make_region(shared_bytes_));
-  local_.reset();
-  if (program_.local_bytes != 0) local_.emplace(d_.make_region(program_.local_bytes * threads));
-  parameters_.emplace(d_.make_region(program_.parameter_bytes));
-  for (std::uint64_t i = 0; i < program_.parameter_bytes; ++i)
-    d_.poke(*parameters_, i, 1,
-            i < run_.parameters.size() ? std::to_integer<std::uint64_t>(run_.parameters[i]) : 0);
-  variables_.clear();
-  variable_addresses_.clear();
-  std::uint64_t next = variable_window;
-  for (const StaticVariable& variable : program_.variables) {
-    next = (next + variable.align + 255) / 256 * 256;
-    variables_.push_back(d_.make_region(variable.bytes));
-    d_.zero(variables_.back(), 0, variable.bytes);
-    for (std::size_t i = 0; i < variable.initial.size(); ++i)
-      d_.poke(variables_.back(), i, 1, variable.initial[i]);
-    variable_addresses_.push_back(next);
-    next += variable.bytes;
-  }
-  barriers_ = {};
-  mbarriers_.clear();
-  std::uint32_t count = (threads + lane_count - 1) / lane_count;
-  warps_.clear();
-  warps_.reserve(count);
-  for (std::uint32_t w = 0; w < count; ++w)
-    warps_.push_back({d_.make_lanes(program_.register_bytes), {}, 0, {}, {}});
-  for (std::uint32_t w = 0; w < count; ++w) {
-    std::uint32_t left = threads - w * lane_count;
-    warps_[w].live = left >= lane_count ? every_lane : (Mask{1} << left) - 1;
-    warps_[w].parts.push_back({0, none, warps_[w].live, none, 0, State::ready, 0, 0, 0});
-    fill_constants(w);
-  }
-  o_.on_block(program_, block, count, threads);
-}
-
-template <class D, class O>
-std::optional<Trap> Machine<D, O>::run_block(std::uint64_t block) {
-  begin(block);
-  steps_end_ = run_.steps_max == 0 ? ~std::uint64_t{0} : steps_ + run_.steps_max;
-  for (bool moved = true; moved && !trap_;) {
-    moved = false;
-    for (std::uint32_t w = 0; w < warps_.size() && !trap_; ++w) {
-      now_warp_ = w;
-      while (!trap_ && run_warp(w)) moved = true;
-    }
-  }
-  bool left = false;
-  for (const Warp& warp : warps_) left |= warp.live != 0;
-  if (left && !trap_) report_deadlock();
-  o_.on_block_end();
-  return std::move(trap_);
-}
-
 /// Runs the last part that can run; false where none can.
 template <class D, class O>
 bool Machine<D, O>::run_warp(std::uint32_t w) {
   Warp& warp = warps_[w];
-  for (std::size_t p = warp.parts.size(); p-- > 0;)
-    if (warp.parts[p].state == State::ready) {
-      run_part(w, static_cast<std::uint32_t>(p));
-      return true;
-    }
+  std::size_t count = warp.parts.size();
+  std::size_t first = warp.polled < count ? warp.polled : count;
+  for (std::size_t i = 1; i <= count; ++i) {
+    std::size_t p = (first + count - i) % count;
+    if (warp.parts[p].state != State::ready) continue;
+    warp.polled = none;
+    run_part(w, static_cast<std::uint32_t>(p));
+    return true;
+  }
   return false;
 }
 
@@ -349,7 +354,7 @@ void Machine<D, O>::run_part(std::uint32_t w, std::uint32_t p) {
   Warp& warp = warps_[w];
   while (!trap_ && p < warp.parts.size()) {
     Part& part = warp.parts[p];
-    if (part.state != State::ready) return;
+    if (part.state != State::ready || gave_way_) return;
     if (part.pc == part.join) return finish(warp, p);
     const Operation& op = program_.operations[part.pc];
     Mask active = part.mask;
@@ -412,10 +417,25 @@ void Machine<D, O>::carry_out(Warp& warp, std::uint32_t w, std::uint32_t p, cons
     case Effect::match: return match(warp, op, active);
     case Effect::reduce: return reduce(warp, op, active);
     case Effect::barrier: return barrier(warp, w, p, op, active);
-    case Effect::warp_barrier: return o_.on_warp_barrier(w, number(op), active);
+    case Effect::warp_barrier: return warp_barrier(warp, op, active);
     case Effect::fence:
+      if (op.scope != 'c') warp.fenced |= active;
       return o_.on_fence(w, number(op), active, op.scope, op.flag ? Proxy::async : Proxy::generic);
     case Effect::mbarrier: return mbarrier(warp, p, op, active);
+    case Effect::cluster_barrier: return cluster_barrier(warp, p, op, active);
+    case Effect::map_address: return map_address(warp, op, active);
+    case Effect::bulk_copy: return bulk_copy(warp, op, active);
+    case Effect::bulk_commit: return bulk_commit(warp, op, active);
+    case Effect::bulk_wait: return bulk_wait(warp, op, active);
+    case Effect::store_async: return store_async(warp, op, active);
+    case Effect::tensor_map: return tensor_map(warp, op, active);
+    case Effect::warpgroup: return warpgroup(warp, op, active);
+    case Effect::tensor_memory: return tensor_memory(warp, p, op, active);
+    case Effect::tensor_load: case Effect::tensor_store: return tensor_move(warp, op, active);
+    case Effect::tensor_wait: return tensor_wait(warp, op, active);
+    case Effect::tensor_multiply: return tensor_multiply(warp, op, active);
+    case Effect::tensor_commit: return tensor_commit(warp, op, active);
+    case Effect::tensor_copy: return tensor_copy(warp, op, active);
     case Effect::branch: return diverge(warp, p, op, active);
     case Effect::exit: return leave(w, active, op);
     case Effect::trap:
@@ -429,72 +449,15 @@ void Machine<D, O>::carry_out(Warp& warp, std::uint32_t w, std::uint32_t p, cons
   // clang-format on
 }
 
-template <class D, class O>
-void Machine<D, O>::diverge(Warp& warp, std::uint32_t p, const Operation& op, Mask taken) {
-  Part& part = warp.parts[p];
-  o_.on_branch(now_warp_, number(op), part.mask, taken);
-  if (taken == 0) return;
-  if (taken == part.mask) {
-    part.pc = op.target;
-    return;
-  }
-  Mask stays = part.mask & ~taken;
-  std::uint32_t next = part.pc;
-  std::uint32_t parent = part.parent;
-  if (part.join != op.join || op.join == none) {
-    parent = p;  // This part waits at the join for both.
-    part.pc = op.join == none ? part.pc : op.join;
-    part.state = State::children;
-    part.children = 0;
-    if (op.join == none) part.mask = 0;
-  } else {
-    part.state = State::dead;  // Its two halves take its place beside its siblings.
-    --warp.parts[parent].children;
-  }
-  auto add = [&](std::uint32_t pc, Mask mask) {
-    if (pc == op.join) return;  // Already there: the waiting parent has these lanes.
-    warp.parts.push_back({pc, op.join, mask, parent, 0, State::ready, 0, 0, 0});
-    ++warp.parts[parent].children;
-  };
-  add(next, stays);
-  add(op.target, taken);
-  if (warp.parts[parent].children == 0) warp.parts[parent].state = State::ready;
-}
-
-/// A part that has reached its join, or has no lanes left.
-template <class D, class O>
-void Machine<D, O>::finish(Warp& warp, std::uint32_t p) {
-  for (;;) {
-    Part& part = warp.parts[p];
-    part.state = State::dead;
-    std::uint32_t parent = part.parent;
-    while (!warp.parts.empty() && warp.parts.back().state == State::dead) warp.parts.pop_back();
-    if (parent == none) return;
-    Part& above = warp.parts[parent];
-    if (--above.children != 0) return;
-    above.state = State::ready;
-    if (above.mask != 0) return;
-    p = parent;
-  }
-}
-
-template <class D, class O>
-void Machine<D, O>::leave(std::uint32_t w, Mask mask, const Operation& op) {
-  Warp& warp = warps_[w];
-  o_.on_exit(w, number(op), mask);
-  warp.live &= ~mask;
-  for (Part& part : warp.parts) part.mask &= ~mask;
-  for (std::size_t p = warp.parts.size(); p-- > 0;)
-    if (p < warp.parts.size() && warp.parts[p].state == State::ready && warp.parts[p].mask == 0) {
-      finish(warp, static_cast<std::uint32_t>(p));
-      break;
-    }
-  complete_barriers();
-}
-
 }  // namespace lathe::ptx
 
+#include "ptx/machine_block.h"
+#include "ptx/machine_box.h"
+#include "ptx/machine_bulk.h"
+#include "ptx/machine_cluster.h"
+#include "ptx/machine_flow.h"
 #include "ptx/machine_memory.h"
+#include "ptx/machine_product.h"
 #include "ptx/machine_sync.h"
 #include "ptx/machine_warp.h"
 #include "ptx/machine_wgmma.h"

@@ -43,7 +43,10 @@ bool Machine<D, O>::locate(Space space, std::uint64_t address, unsigned bytes, b
       space = Space::local, address -= local_window;
     else if (address >= shared_window && address < shared_window + window_bytes &&
              space == Space::generic)
-      space = Space::shared, address -= shared_window;
+      space = Space::cluster, address -= shared_window;
+    else if (address >= parameter_window && address < parameter_window + window_bytes &&
+             space == Space::generic)
+      space = Space::param, address -= parameter_window;
     else if (address >= variable_window && address < local_window)
       space = Space::constant;
     else if (space == Space::generic)
@@ -51,10 +54,16 @@ bool Machine<D, O>::locate(Space space, std::uint64_t address, unsigned bytes, b
   }
   out.space = space;
   std::uint64_t size = 0;
-  if (space == Space::shared) {
-    out.region = &*shared_;
-    out.offset = address - run_.shared_base;  // An address below the base becomes huge.
-    size = shared_bytes_;
+  if (space == Space::shared || space == Space::cluster) {
+    constexpr std::uint64_t low = (std::uint64_t{1} << rank_shift) - 1;
+    std::uint64_t owner = address >> rank_shift;
+    // An address without a rank is one's own, and .shared::cta reaches no other.
+    out.rank = owner == 0 && space == Space::shared ? rank() : static_cast<std::uint32_t>(owner);
+    bool reached = space == Space::cluster ? owner < blocks_.size() : out.rank == rank();
+    out.space = Space::shared;
+    out.region = reached ? &*blocks_[out.rank].shared : nullptr;
+    out.offset = (address & low) - run_.shared_base;  // One below the base becomes huge.
+    size = reached ? shared_bytes_ : 0;
   } else if (space == Space::param) {
     out.region = &*parameters_;
     out.offset = address;
@@ -66,7 +75,7 @@ bool Machine<D, O>::locate(Space space, std::uint64_t address, unsigned bytes, b
     out.offset = address;
     if (address < size && size - address >= bytes) {
       out.offset += thread * size;
-      size *= run_.shape.threads();
+      size *= warps_.size() * lane_count;
     } else {
       size = 0;
     }
@@ -148,7 +157,7 @@ void Machine<D, O>::tell(const Operation& op, Mask active, unsigned bytes, const
       buffers[lane] = at[lane].buffer;
       addresses[lane] = at[lane].space == Space::global || at[lane].space == Space::constant
                             ? where[lane]
-                            : at[lane].offset;
+                            : at[lane].key();
     }
     while (left != 0) {
       Access access;
@@ -296,9 +305,9 @@ void Machine<D, O>::atomic(Warp& warp, const Operation& op, Mask active) {
 
 template <class D, class O>
 void Machine<D, O>::land(Warp&, const Copy& copy) {
-  if (copy.taken != 0)
-    d_.transfer(*shared_, copy.to, d_.buffer(copy.buffer), copy.from, copy.taken);
-  if (copy.taken < copy.bytes) d_.zero(*shared_, copy.to + copy.taken, copy.bytes - copy.taken);
+  Region& shared = *here().shared;
+  if (copy.taken != 0) d_.transfer(shared, copy.to, d_.buffer(copy.buffer), copy.from, copy.taken);
+  if (copy.taken < copy.bytes) d_.zero(shared, copy.to + copy.taken, copy.bytes - copy.taken);
 }
 
 template <class D, class O>
@@ -343,11 +352,12 @@ void Machine<D, O>::copy_async(Warp& warp, const Operation& op, Mask active) {
               source[lane].buffer,
               static_cast<std::uint8_t>(lane),
               static_cast<std::uint8_t>(bytes),
-              static_cast<std::uint8_t>(taken)};
+              static_cast<std::uint8_t>(taken),
+              warp.copies_made++};
     if (run_.schedule == AsyncSchedule::at_issue) {
       land(warp, copy);
     } else {
-      d_.poison(*shared_, copy.to, copy.bytes);
+      d_.poison(*here().shared, copy.to, copy.bytes);
       warp.copies.push_back(copy);
     }
   }

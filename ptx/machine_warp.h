@@ -259,20 +259,21 @@ void Machine<D, O>::transpose_matrix(Warp& warp, const Operation& op, Mask activ
 template <class D, class O>
 void Machine<D, O>::multiply(Warp& warp, const Operation& op, Mask active) {
   if (op.mode == Mode::sync) return warpgroup_multiply(warp, op, active);
-  if (whole(warp, op, active, "mma")) multiply_one(warp, op, program_.matrices[op.matrix]);
+  if (whole(warp, op, active, "mma")) multiply_one(warp.lanes, op, program_.matrices[op.matrix]);
 }
 
 template <class D, class O>
-void Machine<D, O>::multiply_one(Warp& warp, const Operation& op, const Matrix& matrix) {
+void Machine<D, O>::multiply_one(Lanes& lanes, const Operation& op, const Matrix& matrix) {
   Mma mma;
   mma.m = matrix.m, mma.n = matrix.n, mma.k = matrix.k;
   mma.a_type = matrix.a_type, mma.b_type = matrix.b_type;
   mma.c_type = matrix.c_type, mma.d_type = matrix.d_type;
   mma.saturate = op.flag;
+  mma.warpgroup = op.mode == Mode::sync;
   mma.architecture = program_.target.number;
   mma.a = matrix.a.data(), mma.b = matrix.b.data();
   mma.c = matrix.c.data(), mma.d = matrix.d.data();
-  d_.multiply(warp.lanes, mma);
+  d_.multiply(lanes, mma);
 }
 
 }  // namespace lathe::ptx

@@ -1,7 +1,8 @@
 #pragma once
 
 // wgmma: operands in shared memory by descriptor, one warp's sixteen rows at a time. A product is
-// carried out when it is issued, so a buffer that is overwritten before its wait is not seen here.
+// carried out when it is issued. That is one of the legal moments, and all others give the same
+// where no register or byte of it is touched before its wait, which the order observer checks.
 // Included by machine.h.
 
 #include <algorithm>
@@ -9,43 +10,6 @@
 #include "ptx/machine.h"
 
 namespace lathe::ptx {
-
-/// A matrix in shared memory as its descriptor says (manual, 9.7.15.5.1).
-struct SharedMatrix {
-  std::uint64_t start = 0, leading = 0, stride = 0;  // Bytes.
-  unsigned swizzle = 0;  // 0, or the 16-byte units of a swizzled row: 8, 4, 2.
-  bool supported = true;
-
-  static SharedMatrix read(std::uint64_t bits) {
-    SharedMatrix m;
-    m.start = (bits & 0x3FFF) << 4;
-    m.leading = (bits >> 16 & 0x3FFF) << 4;
-    m.stride = (bits >> 32 & 0x3FFF) << 4;
-    constexpr std::array<unsigned, 4> units{0, 8, 4, 2};
-    m.swizzle = units[bits >> 62];
-    m.supported = (bits >> 49 & 7) == 0;
-    return m;
-  }
-
-  /// Where element (mn, k) of `es` bytes lies: a shared address. The exclusive or is over absolute
-  /// address bits, so advancing the start inside a swizzled row is right.
-  std::uint64_t at(unsigned mn, unsigned k, unsigned es, bool mn_major) const {
-    unsigned t = 16 / es;
-    std::uint64_t offset;
-    if (!mn_major && swizzle == 0)
-      offset = mn % 8 * 16 + mn / 8 * stride + k % t * es + k / t * leading;
-    else if (!mn_major)
-      offset = mn % 8 * 16 * swizzle + mn / 8 * stride + k * es;
-    else if (swizzle == 0)
-      offset = mn % t * es + mn / t * stride + k % 8 * 16 + k / 8 * leading;
-    else
-      offset = mn % (t * swizzle) * es + mn / (t * swizzle) * leading + k % 8 * 16 * swizzle +
-               k / 8 * stride;
-    std::uint64_t address = start + offset;
-    std::uint64_t mask = swizzle == 0 ? 0 : 16 * (swizzle - 1);
-    return address ^ ((address >> 3) & mask);
-  }
-};
 
 /// Reads elements of a matrix into cells; notes the 16-byte units that were touched.
 template <class D, class O>
@@ -65,14 +29,15 @@ bool Machine<D, O>::gather(Warp& warp, const Operation& op, const SharedMatrix& 
            op, 0, address);
       return false;
     }
-    d_.read(*shared_, offset, warp.lanes, cells[i], es);
+    d_.read(*here().shared, offset, warp.lanes, cells[i], es);
     if constexpr (O::active) units.push_back(offset / 16);
   }
   return true;
 }
 
 template <class D, class O>
-void Machine<D, O>::tell_units(const Operation& op, std::vector<std::uint64_t>& units) {
+void Machine<D, O>::tell_units(const Operation& op, std::vector<std::uint64_t>& units, Unit unit,
+                               unsigned lane, std::uint32_t rank) {
   std::sort(units.begin(), units.end());
   units.erase(std::unique(units.begin(), units.end()), units.end());
   for (std::size_t begin = 0; begin < units.size(); begin += lane_count) {
@@ -80,11 +45,13 @@ void Machine<D, O>::tell_units(const Operation& op, std::vector<std::uint64_t>& 
     std::array<std::uint32_t, lane_count> buffers{};
     Access access;
     for (unsigned i = 0; i < lane_count && begin + i < units.size(); ++i) {
-      addresses[i] = units[begin + i] * 16;
+      addresses[i] = units[begin + i] * 16 | std::uint64_t{rank} << rank_shift;
       access.mask |= Mask{1} << i;
     }
     access.space = Space::shared;
     access.proxy = Proxy::async;
+    access.unit = unit;
+    access.issuer = static_cast<std::uint8_t>(lane);
     access.instruction = number(op);
     access.warp = now_warp_;
     access.bytes = 16;
@@ -94,43 +61,96 @@ void Machine<D, O>::tell_units(const Operation& op, std::vector<std::uint64_t>& 
   }
 }
 
+/// An operand that is the same in all lanes.
+template <class D, class O>
+std::optional<std::uint64_t> Machine<D, O>::uniform(Warp& warp, const Operation& op, Slot slot,
+                                                    const char* what) {
+  auto first = control(warp.lanes, slot, 0, op, what);
+  for (unsigned lane = 1; first && lane < lane_count; ++lane) {
+    auto bits = control(warp.lanes, slot, lane, op, what);
+    if (!bits) return std::nullopt;
+    if (*bits != *first) {
+      trap(TrapKind::bad_operand, std::string(what) + " is not the same in all lanes", op, lane);
+      return std::nullopt;
+    }
+  }
+  return first;
+}
+
+/// B with the other sign, which is A with the other sign too.
+template <class D, class O>
+void Machine<D, O>::flip_signs(Lanes& lanes, const Operation& op, const std::vector<Cell>& cells,
+                               Type type) {
+  auto flip = [&]<Type T>() {
+    Form form;
+    form.type = T;
+    for (const Cell& cell : cells)
+      d_.template store<T>(lanes, cell, negate(form, d_.template load<T>(lanes, cell)));
+  };
+  if (type == Type::f16) return flip.template operator()<Type::f16>();
+  if (type == Type::bf16) return flip.template operator()<Type::bf16>();
+  if (type == Type::tf32) return flip.template operator()<Type::f32>();
+  for (const Cell& cell : cells) {
+    auto bits = d_.exact(lanes, cell, 1);
+    if (!bits) return trap(TrapKind::unsupported, "a negated operand of this type", op, 0);
+    d_.put(lanes, cell, 1, *bits ^ 0x80);
+  }
+}
+
 template <class D, class O>
 void Machine<D, O>::warpgroup_multiply(Warp& warp, const Operation& op, Mask active) {
   if (!whole(warp, op, active, "wgmma")) return;
-  auto uniform = [&](Slot slot, const char* what) -> std::optional<std::uint64_t> {
-    auto first = control(warp.lanes, slot, 0, op, what);
-    for (unsigned lane = 1; first && lane < lane_count; ++lane) {
-      auto bits = control(warp.lanes, slot, lane, op, what);
-      if (!bits) return std::nullopt;
-      if (*bits != *first) {
-        trap(TrapKind::bad_operand, std::string(what) + " is not the same in all lanes", op, lane);
-        return std::nullopt;
-      }
-    }
-    return first;
-  };
-  auto scale = uniform(op.fixed[2], "the scale of D");
-  auto b_bits = scale ? uniform(op.fixed[1], "a matrix descriptor") : std::nullopt;
+  auto scale = uniform(warp, op, op.fixed[2], "the scale of D");
+  auto b_bits = scale ? uniform(warp, op, op.fixed[1], "a matrix descriptor") : std::nullopt;
   if (!b_bits) return;
   SharedMatrix b = SharedMatrix::read(*b_bits), a;
   const Matrix& first = program_.matrices[op.matrix];
   std::vector<std::uint64_t> units;
   if (op.fixed[0].present()) {
-    auto a_bits = uniform(op.fixed[0], "a matrix descriptor");
+    auto a_bits = uniform(warp, op, op.fixed[0], "a matrix descriptor");
     if (!a_bits) return;
     a = SharedMatrix::read(*a_bits);
-    if (!gather(warp, op, a, first.a, now_warp_ % 4 * 16, true, first.k, units)) return;
+    if (!gather(warp, op, a, first.a, now_warp_ % warps_each_ % 4 * 16, true, first.k, units))
+      return;
   }
   if (!a.supported || !b.supported)
     return trap(TrapKind::unsupported, "a matrix descriptor with a base offset", op, 0);
+  if constexpr (O::active) {
+    UnitEvent event;
+    event.kind = UnitEvent::Kind::issue;
+    event.unit = Unit::warpgroup;
+    event.warp = now_warp_;
+    event.instruction = number(op);
+    event.mask = active;
+    o_.on_unit(event);
+  }
   for (unsigned slice = 0; slice < op.element_count; ++slice) {
     const Matrix& matrix = program_.matrices[op.matrix + slice];
     if (!gather(warp, op, b, matrix.b, 8 * slice, false, matrix.k, units)) return;
+    if ((op.form.constant & 4) != 0) flip_signs(warp.lanes, op, matrix.b, matrix.b_type);
     if ((*scale & 1) == 0)
       for (const Cell& cell : matrix.d) d_.put(warp.lanes, cell, width_of(matrix.d_type) / 8, 0);
-    multiply_one(warp, op, matrix);
+    multiply_one(warp.lanes, op, matrix);
   }
-  if constexpr (O::active) tell_units(op, units);
+  if constexpr (O::active) tell_units(op, units, Unit::warpgroup, 0, rank());
+}
+
+/// wgmma.fence, commit_group and wait_group: what they order is the observer's to know.
+template <class D, class O>
+void Machine<D, O>::warpgroup(Warp& warp, const Operation& op, Mask active) {
+  if (!whole(warp, op, active, "wgmma")) return;
+  if constexpr (O::active) {
+    UnitEvent event;
+    event.kind = op.mode == Mode::sync         ? UnitEvent::Kind::fence
+                 : op.mode == Mode::wait_group ? UnitEvent::Kind::wait
+                                               : UnitEvent::Kind::commit;
+    event.unit = Unit::warpgroup;
+    event.warp = now_warp_;
+    event.instruction = number(op);
+    event.mask = active;
+    event.pending = op.form.constant;
+    o_.on_unit(event);
+  }
 }
 
 }  // namespace lathe::ptx

@@ -5,8 +5,10 @@
 // changes what happens; it may ask to stop by returning false from `good`.
 //
 // Order of calls: on_block, then for each warp instruction on_issue followed by the calls of its
-// effects, and at the end on_block_end. Warps are numbered within the block; thread = 32 * warp +
-// lane. `instruction` is an index into Program::operations, which knows line and column.
+// effects, and at the end on_block_end. Warps are numbered within the block, or within the cluster
+// where blocks run as one; thread = 32 * warp + lane. Shared addresses and barrier numbers of a
+// cluster's block r have r above bit 24, and 16 r added. `instruction` is an index into
+// Program::operations, which knows line and column.
 
 #include <array>
 #include <cstdint>
@@ -32,6 +34,18 @@ enum class AccessKind : std::uint8_t { read, write, atomic };
 /// Which of the two memory proxies an access goes through.
 enum class Proxy : std::uint8_t { generic, async };
 
+/// Who carries an access out: a thread, or a unit that a thread has set to work. Each unit tells of
+/// its end in its own way, and until then its accesses are ordered with nobody's.
+enum class Unit : std::uint8_t {
+  thread,
+  copy,          // A bulk copy that tells an mbarrier.
+  store,         // A bulk copy of a bulk group: its thread waits for it.
+  warpgroup,     // wgmma, by warp: commit_group and wait_group.
+  tensor,        // tcgen05.mma, cp, shift, by thread: told to an mbarrier by commit.
+  tensor_load,   // tcgen05.ld, by warp: wait::ld.
+  tensor_store,  // tcgen05.st, by warp: wait::st.
+};
+
 /// One warp instruction's access to one space. Lanes of one instruction that go to different spaces
 /// through generic addresses come as one Access a space.
 struct Access {
@@ -52,6 +66,31 @@ struct Access {
   const std::array<std::uint32_t, lane_count>* buffers = nullptr;
   /// Of writes, where the observer compares writes: lanes that wrote what was there already.
   Mask unchanged = 0;
+  /// Of a unit's access the lanes of `mask` only number its pieces: lane `issuer` of `warp` had it
+  /// done. A copy tells the mbarrier at `completes`, in its phase `phase`.
+  bool mbarrier = false;  // An mbarrier object itself.
+  Unit unit = Unit::thread;
+  std::uint8_t issuer = 0;
+  std::uint64_t completes = 0, phase = 0;
+};
+
+/// What happens between a unit and the threads that use it.
+struct UnitEvent {
+  enum class Kind : std::uint8_t {
+    commit,     // These lanes close a group of a unit.
+    wait,       // At most the newest `pending` groups are still under way.
+    wait_read,  // The same, but only what they read is through.
+    signal,     // tcgen05.commit: an arrival at `offset`, phase `phase`, when all before is done.
+    fence,      // wgmma.fence.
+    issue,      // wgmma.mma_async: registers are in use from here on.
+    phase,      // The mbarrier at `offset` has completed phase `phase`.
+  };
+  Kind kind = Kind::commit;
+  Unit unit = Unit::thread;
+  std::uint32_t warp = 0, instruction = 0;
+  Mask mask = 0;
+  std::uint32_t pending = 0;
+  std::uint64_t offset = 0, phase = 0;
 };
 
 struct NoObserver {
@@ -93,6 +132,8 @@ struct NoObserver {
                           std::uint64_t /*offset*/, std::uint64_t /*phase*/) {}
   void on_mbarrier_wait(std::uint32_t /*warp*/, std::uint32_t /*instruction*/, Mask,
                         std::uint64_t /*offset*/, std::uint64_t /*phase*/) {}
+
+  void on_unit(const UnitEvent&) {}
 
   void on_branch(std::uint32_t /*warp*/, std::uint32_t /*instruction*/, Mask /*active*/,
                  Mask /*taken*/) {}

@@ -4,15 +4,10 @@
 #include <bit>
 #include <utility>
 
+#include "ptx/order_names.h"
+
 namespace lathe::ptx {
-namespace {
 
-template <class Each>
-void each_lane(Mask mask, Each&& each) {
-  for (; mask != 0; mask &= mask - 1) each(static_cast<std::uint32_t>(std::countr_zero(mask)));
-}
-
-/// The four cells of a word that was whole so far.
 void split(OrderCell& cell) {
   if (cell.bytes) return;
   auto bytes = std::make_unique<std::array<OrderCell, 4>>();
@@ -25,8 +20,6 @@ void split(OrderCell& cell) {
   cell.bytes = std::move(bytes);
 }
 
-}  // namespace
-
 OrderObserver::OrderObserver(std::vector<bool> writable, bool across_blocks)
     : writable_(std::move(writable)), across_blocks_(across_blocks) {}
 
@@ -34,6 +27,10 @@ void OrderObserver::begin(std::uint64_t block, std::uint32_t warps, std::uint32_
   block_ = block;
   clocks_.reset(warps, threads);
   shared_.clear();
+  tensor_.clear();
+  phases_.clear();
+  groups_.clear();
+  fences_.assign(std::size_t{warps} * lane_count, {});
   for (auto& [buffer, cells] : global_) cells.clear();
   copies_.assign(std::size_t{warps} * lane_count, {});
   arrivals_.clear();
@@ -92,7 +89,8 @@ void OrderObserver::read(OrderCell& cell, const Touch& touch, const OrderStamp& 
     if (writer.under_way)
       report(OrderFinding::Kind::early_read, touch, address, writer, writer_lane, true);
     else if ((!excused || cell.plain) && clocks_.unordered(warp, touch.lane, writer) != 0)
-      report(OrderFinding::Kind::race, touch, address, writer, writer_lane, true);
+      report(writer.agent ? OrderFinding::Kind::early_read : OrderFinding::Kind::race, touch,
+             address, writer, writer_lane, true);
   }
   auto joins = [&](OrderStamp& known) {
     if (known.warp != stamp.warp || known.clock != stamp.clock) return false;
@@ -133,11 +131,11 @@ void OrderObserver::write(OrderCell& cell, const Touch& touch, const OrderStamp&
     }
     Mask others = clocks_.unordered(access.warp, touch.lane, earlier);
     if (others == 0) return;
-    if (unchanged)
+    if (unchanged && !earlier.agent)
       ++harmless_;
     else
-      report(OrderFinding::Kind::race, touch, address, earlier,
-             static_cast<std::uint32_t>(std::countr_zero(others)), was_write);
+      report(earlier.agent ? OrderFinding::Kind::early_write : OrderFinding::Kind::race, touch,
+             address, earlier, static_cast<std::uint32_t>(std::countr_zero(others)), was_write);
   };
   meet(cell.writer, true);
   if (cell.plain && cell.writer.strong && stamp.strong) meet(*cell.plain, true);
@@ -152,7 +150,7 @@ void OrderObserver::write(OrderCell& cell, const Touch& touch, const OrderStamp&
     cell.plain = std::make_unique<OrderStamp>(cell.writer);
   }
   cell.writer = stamp;
-  cell.writer.under_way = access.asynchronous;
+  cell.writer.under_way = cell.writer.copied = access.asynchronous;
 }
 
 void OrderObserver::touch(OrderCell& cell, const Touch& touch, std::uint64_t address) {
@@ -224,6 +222,7 @@ void OrderObserver::touch_read_only(const Touch& touch) {
 }
 
 void OrderObserver::on_access(const Access& access) {
+  if (access.unit != Unit::thread || access.space == Space::tensor) return unit_access(access);
   if (access.relaxed) follows_all_ = false;
   if (access.space == Space::shared) {
     each_lane(access.mask, [&](std::uint32_t lane) {
@@ -286,15 +285,18 @@ void OrderObserver::on_async_commit(std::uint32_t warp, std::uint32_t, Mask mask
   each_lane(mask, [&](std::uint32_t lane) { ++copies_[warp * lane_count + lane].committed; });
 }
 
-void OrderObserver::land(std::uint32_t thread, const Copy& copy) {
-  std::uint32_t clock = clocks_.clock(thread);
+void OrderObserver::land(std::uint32_t thread, const Copy& copy, std::uint32_t agent) {
+  std::uint32_t clock = clocks_.clock(agent);
   auto finish = [&](OrderCell& cell) {
     OrderStamp& writer = cell.writer;
     if (!writer.under_way || writer.warp != thread / lane_count ||
         writer.lanes != Mask{1} << thread % lane_count)
       return;
     writer.under_way = false;
+    writer.agent = agent != thread;
     writer.clock = clock;
+    writer.lanes = Mask{1} << agent % lane_count;
+    writer.warp = static_cast<std::uint16_t>(agent / lane_count);
   };
   for (std::uint64_t at = copy.offset; at < copy.offset + copy.bytes; at += 4) {
     OrderCell& cell = shared_.word(at / 4);
@@ -311,29 +313,49 @@ void OrderObserver::on_async_wait(std::uint32_t warp, std::uint32_t, Mask mask,
     CopyState& state = copies_[thread];
     std::erase_if(state.copies, [&](const Copy& copy) {
       bool done = copy.group + pending < state.committed;
-      if (done) land(thread, copy);
+      if (done) land(thread, copy, thread);
       return done;
     });
   });
 }
 
-void OrderObserver::on_fence(std::uint32_t, std::uint32_t, Mask, char scope, Proxy proxy) {
-  if (proxy == Proxy::generic && scope != 'c') follows_all_ = false;
+void OrderObserver::on_fence(std::uint32_t warp, std::uint32_t, Mask mask, char scope,
+                             Proxy proxy) {
+  if (proxy == Proxy::generic && scope != 'c' && scope != 'm') follows_all_ = false;
+  if (proxy == Proxy::async)
+    each_lane(mask, [&](std::uint32_t lane) {
+      std::uint32_t thread = warp * lane_count + lane;
+      clocks_.step(thread);
+      fences_[thread].push_back(clocks_.clock(thread));
+    });
 }
 
 void OrderObserver::on_mbarrier_init(std::uint32_t, std::uint32_t, std::uint64_t offset,
                                      std::uint32_t) {
   clocks_.token_forget(offset);
+  Phases& phases = phases_[offset];
+  phases.agent = clocks_.agent(mbarrier_name(offset));
+  phases.completed = 0;
+  phases.waiters.clear();
 }
 
-void OrderObserver::on_mbarrier_arrive(std::uint32_t warp, std::uint32_t, Mask mask,
+void OrderObserver::on_mbarrier_arrive(std::uint32_t warp, std::uint32_t instruction, Mask mask,
                                        std::uint64_t offset, std::uint64_t phase) {
+  check_arrival(warp, instruction, mask, offset, phase);
   clocks_.token_release(offset, phase, warp, mask);
 }
 
-void OrderObserver::on_mbarrier_wait(std::uint32_t warp, std::uint32_t, Mask mask,
+void OrderObserver::on_mbarrier_wait(std::uint32_t warp, std::uint32_t instruction, Mask mask,
                                      std::uint64_t offset, std::uint64_t phase) {
   clocks_.token_acquire(offset, phase, warp, mask);
+  auto found = phases_.find(offset);
+  if (found == phases_.end()) return;
+  found->second.instruction = instruction;
+  Waiters waiters{warp, mask, {}};
+  each_lane(mask, [&](std::uint32_t lane) {
+    waiters.clock[lane] = clocks_.clock(warp * lane_count + lane);
+  });
+  found->second.waiters.push_back(waiters);
 }
 
 }  // namespace lathe::ptx

@@ -9,6 +9,10 @@
 // and the end of a cp.async for the thread that waits. Shuffles, votes, mma and ldmatrix order
 // nothing; exited threads order nothing; lanes of one warp are threads like any other. Fences and
 // strong accesses are not followed: `follows_all()` turns false where a kernel uses them to order.
+//
+// An asynchronous unit's accesses come after what its issuer knows, and before what those know who
+// were told of its end. What a thread wrote is seen by a unit only after that thread's
+// fence.proxy.async; cp.async is exempt, since Triton's products of copied tiles rest on that.
 
 #include <array>
 #include <cstdint>
@@ -21,6 +25,7 @@
 #include "ptx/observer.h"
 #include "ptx/order_cells.h"
 #include "ptx/order_clock.h"
+#include "ptx/order_registers.h"
 
 namespace lathe::ptx {
 
@@ -33,9 +38,13 @@ struct OrderAccess {
 
 struct OrderFinding {
   enum class Kind : std::uint8_t {
-    race,           // Two threads of a block, or two blocks, and no order between them.
-    early_read,     // Of what a cp.async has not yet brought.
-    early_write,    // Over what a cp.async is still bringing.
+    race,            // Two threads of a block, or two blocks, and no order between them.
+    early_read,      // Of what a cp.async has not yet brought.
+    early_write,     // Over what a cp.async is still bringing.
+    unfenced,        // A unit reads what a thread wrote without fence.proxy.async.
+    lapped,          // A phase of an mbarrier may end before all have left the wait for the last.
+    early_register,  // A register of a wgmma that has not been waited for.
+    unfenced_register,  // A wgmma's register was touched since the last wgmma.fence.
     uninitialised,  // A read of shared memory that nothing wrote. A fault only where it matters,
                     // which the domain knows; kept apart from the others.
     barrier,        // Two arrivals at one barrier, either of which may be part of its completion.
@@ -47,6 +56,9 @@ struct OrderFinding {
   OrderAccess first, second;  // In the order of this schedule; of uninitialised, only `second`.
   std::uint64_t count = 1;    // How many times these two instructions did so.
 };
+std::string_view name_of(OrderFinding::Kind kind);
+/// What is wrong, after "line 12: ": empty for what is told as a race.
+std::string_view explain(OrderFinding::Kind kind);
 
 class OrderObserver {
  public:
@@ -66,12 +78,16 @@ class OrderObserver {
   std::uint64_t harmless() const { return harmless_; }
   bool follows_all() const { return follows_all_; }
 
-  void on_block(const Program&, std::uint64_t block, std::uint32_t warps, std::uint32_t threads) {
+  void on_block(const Program& program, std::uint64_t block, std::uint32_t warps,
+                std::uint32_t threads) {
     begin(block, warps, threads);
+    registers_.begin(program, warps);
   }
   void begin(std::uint64_t block, std::uint32_t warps, std::uint32_t threads);
   void on_block_end();
-  void on_issue(std::uint32_t, std::uint32_t, Mask) {}
+  void on_issue(std::uint32_t warp, std::uint32_t instruction, Mask active) {
+    if (registers_.any() && active != 0) touch_registers(warp, instruction, active);
+  }
   void on_access(const Access& access);
   void on_barrier_arrive(std::uint32_t warp, std::uint32_t instruction, unsigned id,
                          std::uint32_t threads, Mask mask, bool waits);
@@ -87,8 +103,11 @@ class OrderObserver {
                           std::uint64_t offset, std::uint64_t phase);
   void on_mbarrier_wait(std::uint32_t warp, std::uint32_t instruction, Mask mask,
                         std::uint64_t offset, std::uint64_t phase);
+  void on_unit(const UnitEvent& event);
   void on_branch(std::uint32_t, std::uint32_t, Mask, Mask) {}
   void on_exit(std::uint32_t, std::uint32_t, Mask) {}
+  /// A product read what cp.async brought without a fence between the proxies.
+  bool trusts_copies() const { return trusts_copies_; }
   /// A block that has shown enough distinct faults may stop.
   bool good() const { return findings_.size() < findings_max; }
 
@@ -113,13 +132,45 @@ class OrderObserver {
     std::vector<OrderStamp> completed, pending;
   };
 
+  /// Threads that left a wait, and how far each was.
+  struct Waiters {
+    std::uint32_t warp = 0;
+    Mask lanes = 0;
+    std::array<std::uint32_t, lane_count> clock{};
+  };
+  struct Phases {  // Of an mbarrier.
+    std::uint32_t agent = 0;
+    std::uint32_t completed = 0;    // The agent's clock when the last phase ended.
+    std::uint32_t instruction = 0;  // Of the last wait.
+    std::vector<Waiters> waiters;   // For the last phase.
+  };
+  struct Groups {  // Of a unit, committed and not yet waited for: the agent's clocks.
+    std::vector<std::uint32_t> clocks;
+  };
+
+  void touch_registers(std::uint32_t warp, std::uint32_t instruction, Mask active);
+  void unit_access(const Access& access);
+  void unit_touch(OrderCell& cell, const Touch& touch, const OrderStamp& stamp,
+                  std::uint64_t address);
+  void check_fence(const OrderCell& cell, const Touch& touch, std::uint64_t address);
+  bool fenced(std::uint32_t writer, std::uint32_t clock, std::uint32_t reader) const;
+  std::uint32_t agent_of(const Access& access);
+  void commit_units(const UnitEvent& event);
+  void wait_units(const UnitEvent& event);
+  void signal(const UnitEvent& event);
+  void end_phase(const UnitEvent& event);
+  void check_arrival(std::uint32_t warp, std::uint32_t instruction, Mask mask, std::uint64_t offset,
+                     std::uint64_t phase);
+  void report_at(OrderFinding::Kind kind, Space space, std::uint64_t address, std::uint32_t first,
+                 std::uint32_t second, std::uint32_t warp, Mask mask);
   void touch_words(OrderCells& cells, const Touch& touch, bool shared);
   void touch(OrderCell& cell, const Touch& touch, std::uint64_t address);
   void read(OrderCell& cell, const Touch& touch, const OrderStamp& stamp, std::uint64_t address);
   void write(OrderCell& cell, const Touch& touch, const OrderStamp& stamp, std::uint64_t address);
   void touch_across(const Touch& touch, std::uint32_t buffer);
   void touch_read_only(const Touch& touch);
-  void land(std::uint32_t thread, const Copy& copy);
+  /// A copy of this thread is done, as if done by `agent`: the thread, or an mbarrier.
+  void land(std::uint32_t thread, const Copy& copy, std::uint32_t agent);
   OrderStamp stamp_of(const Access& access, std::uint32_t lane) const;
   void report(OrderFinding::Kind kind, const Touch& touch, std::uint64_t address,
               const OrderStamp& earlier, std::uint32_t earlier_lane, bool earlier_write);
@@ -137,7 +188,12 @@ class OrderObserver {
   std::map<std::uint64_t, OrderStamp> read_only_;  // Words read through the read-only path.
   std::vector<OrderFinding> findings_, uninitialised_;
   std::uint64_t harmless_ = 0;
-  bool follows_all_ = true;
+  bool follows_all_ = true, trusts_copies_ = false;
+  OrderCells tensor_;
+  std::map<std::uint64_t, Phases> phases_;          // By the mbarrier's place.
+  std::map<std::uint64_t, Groups> groups_;          // By the agent's name.
+  std::vector<std::vector<std::uint32_t>> fences_;  // By thread: its clocks after proxy fences.
+  OrderRegisters registers_;
 };
 
 }  // namespace lathe::ptx

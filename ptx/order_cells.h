@@ -23,6 +23,9 @@ struct OrderCell {
   std::unique_ptr<std::array<OrderCell, 4>> bytes;   // Where the word is split.
 };
 
+/// Makes four cells of a word that was whole so far.
+void split(OrderCell& cell);
+
 class OrderCells {
  public:
   static constexpr std::uint64_t page_words = 256;

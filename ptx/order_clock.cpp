@@ -22,6 +22,8 @@ bool OrderClocks::Release::has_view(const ViewPointer& view) const {
 
 void OrderClocks::reset(std::uint32_t warps, std::uint32_t threads) {
   warps_ = warps;
+  threads_ = warps * lane_count;
+  agents_.clear();
   clock_.assign(std::size_t{warps} * lane_count, 1);
   auto view = std::make_shared<View>();
   view->clock.assign(clock_.size(), 0);
@@ -49,6 +51,7 @@ Mask OrderClocks::unordered(std::uint32_t warp, std::uint32_t lane, const OrderS
     known = near.clock.data();
   } else {
     const View& view = *view_[thread];
+    if (stamp.warp >= view.least.size()) return others;  // An agent made since.
     if (stamp.clock <= view.least[stamp.warp]) return 0;
     known = view.clock.data() + stamp.warp * lane_count;
   }
@@ -81,7 +84,7 @@ OrderClocks::ViewPointer OrderClocks::join(const Release& release, const ViewPoi
   view->clock = release.clock;
   view->clock.resize(clock_.size(), 0);
   auto take = [&](const View& other) {
-    for (std::size_t i = 0; i < view->clock.size(); ++i)
+    for (std::size_t i = 0; i < other.clock.size(); ++i)
       view->clock[i] = std::max(view->clock[i], other.clock[i]);
   };
   for (const ViewPointer& other : release.views) take(*other);
@@ -153,8 +156,18 @@ void OrderClocks::token_acquire(std::uint64_t token, std::uint64_t phase, std::u
                                 Mask mask) {
   auto found = tokens_.find({token, phase});
   if (found == tokens_.end()) return;
+  // Lanes that knew the same know the same afterwards.
+  ViewPointer before;
+  NearPointer near;
   each_lane(mask, [&](std::uint32_t lane) {
     std::uint32_t thread = warp * lane_count + lane;
+    if (before && before == view_[thread] && near == near_[thread]) {
+      std::uint32_t first = static_cast<std::uint32_t>(std::countr_zero(mask));
+      view_[thread] = view_[warp * lane_count + first];
+      near_[thread] = near_[warp * lane_count + first];
+      return;
+    }
+    if (!before) before = view_[thread], near = near_[thread];
     Release all = found->second;
     for (std::uint32_t i = 0; i < lane_count; ++i)
       if (near_[thread]->clock[i] != for_ever)
@@ -166,6 +179,53 @@ void OrderClocks::token_acquire(std::uint64_t token, std::uint64_t phase, std::u
 
 void OrderClocks::token_forget(std::uint64_t token) {
   std::erase_if(tokens_, [&](const auto& entry) { return entry.first.first == token; });
+}
+
+void OrderClocks::token_forget_before(std::uint64_t token, std::uint64_t phase) {
+  tokens_.erase(tokens_.lower_bound({token, 0}), tokens_.lower_bound({token, phase}));
+}
+
+std::uint32_t OrderClocks::agent(std::uint64_t name) {
+  auto [found, fresh] = agents_.try_emplace(name, 0);
+  if (!fresh) return found->second;
+  std::uint32_t number = threads_ + static_cast<std::uint32_t>(agents_.size()) - 1;
+  if (number >= clock_.size()) {
+    clock_.resize(clock_.size() + lane_count, 1);
+    view_.resize(clock_.size());
+    near_.resize(clock_.size());
+    ++warps_;
+  }
+  return found->second = number;
+}
+
+void OrderClocks::agent_release(std::uint64_t token, std::uint64_t phase, std::uint32_t agent) {
+  Release& release = tokens_[{token, phase}];
+  release.clock.resize(clock_.size(), 0);
+  release.clock[agent] = std::max(release.clock[agent], clock_[agent]);
+}
+
+void OrderClocks::agent_acquire(std::uint32_t warp, Mask mask, std::uint32_t agent,
+                                std::uint32_t clock) {
+  ViewPointer before, after;
+  each_lane(mask, [&](std::uint32_t lane) {
+    ViewPointer& view = view_[warp * lane_count + lane];
+    if (view != before) {
+      before = view;
+      auto fresh = std::make_shared<View>(*view);
+      fresh->clock.resize(clock_.size(), 0);
+      fresh->least.resize(warps_, 0);
+      fresh->clock[agent] = std::max(fresh->clock[agent], clock);
+      after = fresh;
+    }
+    view = after;
+  });
+}
+
+std::uint32_t OrderClocks::known(std::uint32_t thread, std::uint32_t other) const {
+  if (thread == other) return clock_[other];
+  if (thread / lane_count == other / lane_count) return near_[thread]->clock[other % lane_count];
+  const View& view = *view_[thread];
+  return other < view.clock.size() ? view.clock[other] : 0;
 }
 
 }  // namespace lathe::ptx

@@ -4,6 +4,9 @@
 // others. A thread's clock is stamped on its accesses and steps on when it releases (arrives at a
 // barrier). Threads that left one barrier together share one view, so a barrier costs one pass over
 // the block's threads and an access one comparison.
+//
+// An asynchronous unit is an agent: one more thread, made when it is first met, whose clock steps
+// on when it tells somebody that its work so far is done.
 
 #include <array>
 #include <cstdint>
@@ -21,13 +24,15 @@ struct OrderStamp {
   std::uint32_t clock = 0, instruction = 0;
   Mask lanes = 0;  // 0: no such access.
   std::uint16_t warp = 0;
-  bool strong = false, under_way = false;
+  bool strong : 1 = false;
+  bool under_way : 1 = false;  // A cp.async that has not been waited for.
+  bool copied : 1 = false;     // By a cp.async.
+  bool agent : 1 = false;      // By an asynchronous unit.
 };
 
 class OrderClocks {
  public:
   void reset(std::uint32_t warps, std::uint32_t threads);
-  std::uint32_t threads() const { return static_cast<std::uint32_t>(clock_.size()); }
   std::uint32_t clock(std::uint32_t thread) const { return clock_[thread]; }
 
   /// Lanes of `stamp` whose access this thread has not acquired; never its own lane.
@@ -39,6 +44,17 @@ class OrderClocks {
   void token_release(std::uint64_t token, std::uint64_t phase, std::uint32_t warp, Mask mask);
   void token_acquire(std::uint64_t token, std::uint64_t phase, std::uint32_t warp, Mask mask);
   void token_forget(std::uint64_t token);
+  /// Forgets the phases before this one.
+  void token_forget_before(std::uint64_t token, std::uint64_t phase);
+
+  /// The number of the agent of this name.
+  std::uint32_t agent(std::uint64_t name);
+  /// The agent tells: its clock joins a token, or is known to some threads.
+  void agent_release(std::uint64_t token, std::uint64_t phase, std::uint32_t agent);
+  void agent_acquire(std::uint32_t warp, Mask mask, std::uint32_t agent, std::uint32_t clock);
+  void step(std::uint32_t thread) { ++clock_[thread]; }
+  /// What a thread knows of another's clock.
+  std::uint32_t known(std::uint32_t thread, std::uint32_t other) const;
 
  private:
   /// The clocks of all threads as far as known, and the least of each warp's.
@@ -64,7 +80,8 @@ class OrderClocks {
   void acquire(const ViewPointer& view, std::uint32_t warp, Mask mask);
   NearPointer near_of(const View& view, std::uint32_t warp) const;
 
-  std::uint32_t warps_ = 0;
+  std::uint32_t warps_ = 0, threads_ = 0;
+  std::map<std::uint64_t, std::uint32_t> agents_;
   std::vector<std::uint32_t> clock_;  // By thread.
   std::vector<ViewPointer> view_;     // By thread.
   std::vector<NearPointer> near_;     // By thread.

@@ -104,6 +104,10 @@ enum class Mode : std::uint8_t {
   try_wait,
   test_parity,
   try_parity,
+  drop,
+  drop_expect,
+  pending_count,
+  arrive_copies,
   ret,
   forward4,  // The modes of prmt.
   backward4,
@@ -181,6 +185,20 @@ enum class Special : std::uint8_t {
   total_shared,
   zero,
   one,
+  clusterid_x,
+  clusterid_y,
+  clusterid_z,
+  nclusterid_x,
+  nclusterid_y,
+  nclusterid_z,
+  cluster_ctaid_x,
+  cluster_ctaid_y,
+  cluster_ctaid_z,
+  cluster_nctaid_x,
+  cluster_nctaid_y,
+  cluster_nctaid_z,
+  cluster_ctarank,
+  cluster_nctarank,
 };
 
 /// A module variable in .global or .const.
@@ -204,12 +222,39 @@ struct Matrix {
   std::vector<Cell> a, b, c, d;
 };
 
+/// The operands of an instruction of an asynchronous unit. Which of them are present says the rest.
+struct AsyncForm {
+  enum class Move : std::uint8_t { to_shared, to_global, to_cluster, hint };
+  enum class Tile : std::uint8_t { none, tile, gather, scatter, im2col, im2col_wide };
+  Move move = Move::to_shared;
+  Tile tile = Tile::none;
+  std::uint8_t dimensions = 0;
+  bool reduces = false;
+  bool replicates = false;  // tcgen05.cp: into several quarters of the lanes.
+  Type type = Type::b32;    // Of a reduction, or of what st.async stores.
+  std::string shape;        // Of tcgen05: "32x32b"; of tensormap.replace: the field.
+  unsigned count = 1, group = 1;
+  Slot size, multicast, byte_mask, value;
+  Address barrier;
+  std::vector<Slot> coordinates, offsets;
+  // tcgen05.mma
+  std::string kind;
+  bool stationary = false;  // .ws
+  bool shift = false;       // ld.pack::16b, st.unpack::16b
+  Slot a_descriptor, b_descriptor, descriptor, accumulate;
+  Address a_tensor;
+  bool a_in_tensor = false;
+  std::vector<Slot> disabled;  // Lanes of the output: four words, eight of a pair.
+  std::uint32_t scale_input = 0;
+};
+
 struct Program {
   std::string entry, file;
   Target target;
   std::vector<Operation> operations;
   std::vector<Slot> slots;
   std::vector<Matrix> matrices;
+  std::vector<AsyncForm> async_forms;  // By Operation::matrix.
   std::vector<Spot> uses;
   std::vector<Constant> constants;
   std::vector<StaticVariable> variables;

@@ -59,6 +59,21 @@ enum class Effect : std::uint8_t {
   exit,
   trap,
   nothing,  // nanosleep, griddepcontrol, pmevent.
+  cluster_barrier,
+  map_address,  // mapa, getctarank
+  bulk_copy,    // cp.async.bulk, also of tensors, and cp.reduce.async.bulk
+  bulk_commit,
+  bulk_wait,
+  store_async,    // st.async, red.async
+  tensor_map,     // tensormap.replace and its copy
+  warpgroup,      // wgmma.fence, commit_group, wait_group
+  tensor_memory,  // tcgen05.alloc, dealloc, relinquish_alloc_permit
+  tensor_load,
+  tensor_store,
+  tensor_wait,
+  tensor_multiply,
+  tensor_commit,
+  tensor_copy,  // tcgen05.cp, shift
 };
 
 // A chapter of the manual is a namespace with numbered rows of its own. (A tuple of 200 rows takes

@@ -17,14 +17,17 @@ struct Shape {
   std::array<std::uint32_t, 3> grid{1, 1, 1};
   std::array<std::uint32_t, 3> block{1, 1, 1};
   std::uint32_t dynamic_shared_bytes = 0;
+  std::array<std::uint32_t, 3> cluster{1, 1, 1};
 
   std::uint64_t blocks() const { return std::uint64_t{grid[0]} * grid[1] * grid[2]; }
   std::uint32_t threads() const { return block[0] * block[1] * block[2]; }
+  std::uint32_t cluster_blocks() const { return cluster[0] * cluster[1] * cluster[2]; }
 };
 
-/// When an asynchronous copy lands: at once, or as late as a wait allows, with its destination
-/// poisoned in between. A correct kernel gives the same under both.
-enum class AsyncSchedule : std::uint8_t { at_issue, at_wait };
+/// When asynchronous work is done: at once, or as late as a wait allows, with its destination
+/// poisoned in between, or (seeded) at some moment between the two. A correct kernel gives the same
+/// under all.
+enum class AsyncSchedule : std::uint8_t { at_issue, at_wait, seeded };
 
 enum class TrapKind : std::uint8_t {
   unsupported,        // The machine or the domain does not model it.
@@ -61,7 +64,8 @@ struct Run {
   std::span<const std::byte> parameters;
   std::uint32_t shared_base = 1024;  // The address at which shared memory begins.
   AsyncSchedule schedule = AsyncSchedule::at_issue;
-  std::uint64_t steps_max = 0;  // Warp instructions of a block; 0: no limit.
+  std::uint64_t steps_max = 0;      // Warp instructions of a block; 0: no limit.
+  std::uint64_t schedule_seed = 0;  // Of AsyncSchedule::seeded.
 };
 
 }  // namespace lathe::ptx

@@ -65,6 +65,11 @@ inline constexpr std::array groups{
           "m64n240k32 m64n248k32 m64n256k32"},
     Group{"tcshape",
           "32x32b 16x64b 16x128b 16x256b 16x32bx2"},
+    Group{"collector",
+          "collector::b0::fill collector::b0::use collector::b0::lastuse collector::b0::discard "
+          "collector::b1::fill collector::b1::use collector::b1::lastuse collector::b1::discard "
+          "collector::b2::fill collector::b2::use collector::b2::lastuse collector::b2::discard "
+          "collector::b3::fill collector::b3::use collector::b3::lastuse collector::b3::discard"},
     Group{"count",
           "x1 x2 x4 x8 x16 x32 x64 x128"},
     Group{"aop",
@@ -96,7 +101,10 @@ inline constexpr std::string_view known_words =
     "tensormap proxy::async proxy::async::generic proxy::async.shared proxy::alias "
     "proxy::tensormap::generic shared::cta::async cancel ignore-src cvt xorsign.abs inc.u32 "
     "carry cvta e8m0 u8x4 s8x4 transposed param::entry param::func mbarrier::arrive::one::b64 "
-    "async::generic mbarrier::complete_tx count1 evict_unchanged no_allocate ";
+    "async::generic mbarrier::complete_tx count1 evict_unchanged no_allocate "
+    "cp_mask im2col_no_offs im2col::w im2col::w::128 b1024 cp_fenceproxy rank box_dim global_dim "
+    "global_stride element_stride elemtype interleave_layout swizzle_mode swizzle_atomicity "
+    "fill_mode ";
 // clang-format on
 
 }  // namespace lathe::ptx

@@ -7,6 +7,7 @@
 
 #include "base/random.h"
 #include "contract/inputs.h"
+#include "pipeline/host_map.h"
 
 namespace lathe::verifier_node {
 
@@ -100,9 +101,28 @@ std::vector<ptx::Buffer> buffers_of(const Contract& contract) {
   return buffers;
 }
 
+namespace {
+
+/// A map that cannot be made is left zero, which no copy takes for one.
+void append_map(const Contract& contract, const Parameter& parameter, std::string& bytes) {
+  while (bytes.size() % HostMap::align != 0) bytes.push_back('\0');
+  auto number = static_cast<std::size_t>(&parameter - contract.parameters.data());
+  auto map = make_tensor_map(contract, number, address_of(contract, *parameter.tensor));
+  if (map)
+    bytes.append(reinterpret_cast<const char*>(map->data()), map->size());
+  else
+    bytes.append(HostMap::bytes, '\0');
+}
+
+}  // namespace
+
 std::string parameter_bytes(const Contract& contract) {
   std::string bytes;
   for (const Parameter& parameter : contract.parameters) {
+    if (parameter.map) {
+      append_map(contract, parameter, bytes);
+      continue;
+    }
     unsigned size = parameter.tensor ? 8 : bytes_of(parameter.type);
     while (bytes.size() % size != 0) bytes.push_back('\0');
     std::uint64_t bits =

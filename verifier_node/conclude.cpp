@@ -131,11 +131,11 @@ Result<Done> Verifier::conclude_race(const ptx::OrderFinding& race, bool follows
     witness.replayed = true;
     witness.input_class = name_of(InputClass::declared);
     witness.input_seed = 1;
-    bool arrivals = replayed.races.front().kind == ptx::OrderFinding::Kind::barrier;
-    refute(witness, "race",
-           (arrivals ? "two arrivals at one barrier that may come in either order, "
-                     : "two accesses of one place without order between them, ") +
-               lines);
+    std::string_view why = ptx::explain(race.kind);
+    refute(
+        witness, "race",
+        (why.empty() ? "two accesses of one place without order between them" : std::string(why)) +
+            ", " + lines);
     return Done{};
   }
   undecided("not_witnessed", "a race that the bits domain does not show, " + lines);

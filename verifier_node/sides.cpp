@@ -6,7 +6,7 @@ namespace lathe::verifier_node {
 
 ptx::Shape Sides::shape(Side side) const {
   const Launch& launch = at(side).launch;
-  return {launch.grid, launch.block, launch.dynamic_shared_bytes};
+  return {launch.grid, launch.block, launch.dynamic_shared_bytes, launch.cluster};
 }
 
 std::array<std::uint32_t, 3> block_index(const Launch& launch, std::uint64_t block) {

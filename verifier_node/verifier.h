@@ -61,7 +61,6 @@ class Verifier {
   std::int64_t unguarded_at_ = -1, divisor_at_ = -1;
   std::uint64_t steps_ = 0;
   bool uses_copies_ = false;
-  bool in_flight_ = false;  // Has products whose operands the order observer does not follow.
 };
 
 }  // namespace lathe::verifier_node

@@ -15,7 +15,7 @@ template <class O>
 void run_blocks(const RunRequest& request, const std::vector<Buffer>& buffers, Bits& domain,
                 O& observer, RunResult& result) {
   Run run{*request.program,    request.shape,    buffers, request.parameters,
-          request.shared_base, request.schedule, 0};
+          request.shared_base, request.schedule, 0,       request.schedule_seed};
   Machine<Bits, O> machine(domain, observer, run);
   std::uint64_t count = request.blocks.empty() ? request.shape.blocks() : request.blocks.size();
   for (std::uint64_t i = 0; i < count && !result.trap; ++i) {

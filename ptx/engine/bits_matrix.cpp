@@ -68,6 +68,7 @@ struct Steps {
 
 Steps steps_of(const Mma& mma) {
   bool byte = width_of(mma.a_type) == 8;
+  if (mma.architecture >= 90 && byte && mma.warpgroup) return {13, mma.k, 13};
   if (mma.architecture >= 90) return {25, mma.k, 23};
   unsigned most = width_of(mma.a_type) == 32 ? 4 : byte ? 16 : 8;
   return {byte ? 13 : 24, mma.k < most ? mma.k : most, byte ? 13 : 23};

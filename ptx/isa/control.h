@@ -27,8 +27,8 @@ PTX_EFFECT("barrier{.cta}.sync{.aligned} a{, b}", 0, 0, since(60, 30), barrier)
 PTX_EFFECT("barrier{.cta}.arrive{.aligned} a, b", 0, 0, since(60, 30), barrier)
 PTX_EFFECT("barrier{.cta}.red.popc{.aligned}.u32 d, a, b{, c}", 0, 0, since(60, 30), barrier)
 PTX_EFFECT("barrier{.cta}.red(.and|.or){.aligned}.pred d, a, b{, c}", 0, 0, since(60, 30), barrier)
-PTX_EFFECT("barrier.cluster.arrive{.sem}{.aligned}", 0, 0, since(78, 90), unmodelled)
-PTX_EFFECT("barrier.cluster.wait{.acquire}{.aligned}", 0, 0, since(78, 90), unmodelled)
+PTX_EFFECT("barrier.cluster.arrive{.sem}{.aligned}", 0, 0, since(78, 90), cluster_barrier)
+PTX_EFFECT("barrier.cluster.wait{.acquire}{.aligned}", 0, 0, since(78, 90), cluster_barrier)
 PTX_EFFECT("bar.warp.sync a",                  0, 0, since(60, 30), warp_barrier)
 PTX_EFFECT("membar(.cta|.gl|.sys)",            0, 0, since(14, 20), fence)
 PTX_EFFECT("fence{.sem}.scope",                0, 0, since(60, 70), fence)
@@ -38,8 +38,11 @@ PTX_EFFECT("fence.proxy.async",                0, 0, since(80, 90), fence)
 PTX_EFFECT("fence.proxy.async(.global|.shared::cta|.shared::cluster|.shared)", 0, 0, since(80, 90),
         fence)
 PTX_EFFECT("fence.proxy.async.shared::cta",    0, 0, since(80, 90), fence)
-PTX_EFFECT("fence.proxy.tensormap::generic{.sem}{.scope}{.global} {a, b}", 0, 0, since(83, 90),
-        unmodelled)
+PTX_EFFECT("fence.proxy.tensormap::generic.sem.scope{.global} {a, b}", 0, 0, since(83, 90), fence)
+PTX_EFFECT("fence.proxy.async::generic(.acquire|.release)(.sync_restrict::shared::cta|"
+        ".sync_restrict::shared::cluster).cluster", 0, 0, since(86, 90), fence)
+PTX_EFFECT("fence(.acquire|.release)(.sync_restrict::shared::cta|.sync_restrict::shared::cluster)"
+        ".cluster", 0, 0, since(86, 90), fence)
 PTX_EFFECT("atom{.sem}{.scope}{.space}.aop{.noftz}{.L2::cache_hint}.type d, [a], b{, c, e}",
         atomic_types, 0, since(11, 20), atomic)
 PTX_EFFECT("atom{.sem}{.scope}{.space}.aop{.noftz}{.L2::cache_hint}.vec.type d, [a], b{, c}",
@@ -49,7 +52,7 @@ PTX_EFFECT("red{.sem}{.scope}{.space}.aop{.noftz}{.L2::cache_hint}.type [a], b{,
 PTX_EFFECT("red{.sem}{.scope}{.space}.aop{.noftz}{.L2::cache_hint}.vec.type [a], b{, c}",
         any_of(f16, bf16, f32, f16x2, bf16x2), 0, since(81, 90), unmodelled)
 PTX_EFFECT("red.async{.relaxed}{.cluster}{.shared::cluster}.mbarrier::complete_tx::bytes.aop.type"
-        " [a], b, [c]", words_and_longs | any_of(b32), 0, since(81, 90), unmodelled)
+        " [a], b, [c]", words_and_longs | any_of(b32), 0, since(81, 90), store_async)
 PTX_EFFECT("vote.sync(.all|.any|.uni).pred d, a, b", 0, 0, since(60, 30), vote)
 PTX_EFFECT("vote.sync.ballot.b32 d, a, b",     0, 0, since(60, 30), vote)
 PTX_EFFECT("vote(.all|.any|.uni).pred d, a",   0, 0, since(12, 20), vote)

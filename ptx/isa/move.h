@@ -43,8 +43,8 @@ PTX_EFFECT("cvt.pack.sat.type.other{.b32} d, a, b{, c}", any_of(u8, s8, u16, s16
 PTX_EFFECT("cvta.space.type d, a",                    addresses, 0, since(20, 20), expand)
 PTX_EFFECT("cvta.to.space.type d, a",                 addresses, 0, since(20, 20), expand)
 PTX_EFFECT("isspacep.space d, a",                     0, 0, since(20, 20), expand)
-PTX_EFFECT("mapa{.space}.type d, a, b",               addresses, 0, since(78, 90), unmodelled)
-PTX_EFFECT("getctarank{.space}.type d, a",            addresses, 0, since(78, 90), unmodelled)
+PTX_EFFECT("mapa{.space}.type d, a, b",               addresses, 0, since(78, 90), map_address)
+PTX_EFFECT("getctarank{.space}.type d, a",            addresses, 0, since(78, 90), map_address)
 PTX_EFFECT("ld{.sem}{.scope}{.space}{.cop}{.evict}{.evict2}{.L2::cache_hint}{.prefetch}{.vec}"
         ".type d, [a]{, policy}", memory_types, 0, always, load)
 PTX_EFFECT("ld{.space}.cop{.cop}{.evict}{.evict2}{.L2::cache_hint}{.prefetch}{.vec}.type d, [a]{,"
@@ -53,7 +53,7 @@ PTX_EFFECT("ldu{.space}{.vec}.type d, [a]",           memory_types, 0, since(20,
 PTX_EFFECT("st{.sem}{.scope}{.space}{.cop}{.evict}{.evict2}{.L2::cache_hint}{.vec}.type [a], b{,"
         " policy}", memory_types, 0, always, store)
 PTX_EFFECT("st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes{.vec}.type [a], b, [c]",
-        memory_types, 0, since(81, 90), unmodelled)
+        memory_types, 0, since(81, 90), store_async)
 PTX_EFFECT("prefetch{.space}(.L1|.L2|.L2::evict_last|.L2::evict_normal) [a]", 0, 0, since(20, 20),
         prefetch)
 PTX_EFFECT("prefetch{.space}.tensormap [a]",          0, 0, since(80, 90), prefetch)
@@ -72,7 +72,7 @@ PTX_EFFECT("cp.async.commit_group",                   0, 0, since(70, 80), commi
 PTX_EFFECT("cp.async.wait_group n",                   0, 0, since(70, 80), wait_async)
 PTX_EFFECT("cp.async.wait_all",                       0, 0, since(70, 80), wait_async)
 PTX_EFFECT("cp.async.mbarrier.arrive{.noinc}{.shared}{.shared::cta}.b64 [a]", 0, 0, since(70, 80),
-        unmodelled)
+        mbarrier)
 PTX_CHAPTER_END
 // clang-format on
 

@@ -229,10 +229,30 @@ TEST_CASE("a parameter is an address or a scalar, not both") {
   CHECK(says(refusal("tensor = \"x\"", "tensor = \"x\"\ntype = \"u32\""), "64 bits"));
 }
 
-TEST_CASE("a tensor map of the host is unsupported, and says where") {
-  Error error = refusal("tensor = \"x\"", "tensormap = {tensor = \"x\", box = [64, 64]}");
-  CHECK(error.fault == Fault::unsupported);
-  CHECK(says(error, "tensor map"));
+TEST_CASE("a parameter may be a tensor map that the host makes, and is printed back") {
+  std::string text = sample_with("tensor = \"x\"",
+                                 "tensormap = {tensor = \"x\", box = [64, 32], swizzle = \"64B\"}");
+  auto contract = parse_contract(text, "c.toml");
+  REQUIRE(contract.has_value());
+  const Parameter& parameter = contract->parameters[0];
+  CHECK(parameter.tensor == 0u);
+  REQUIRE(parameter.map.has_value());
+  CHECK(parameter.map->box == std::vector<std::int64_t>{64, 32});
+  CHECK(parameter.map->swizzle == "64B");
+  auto again = parse_contract(print_contract(*contract), "again.toml");
+  REQUIRE(again.has_value());
+  CHECK(again->parameters[0].map == parameter.map);
+}
+
+TEST_CASE("a tensor map with a box of another rank, or an unknown word, is refused") {
+  auto map = [](const std::string& rest) {
+    return refusal("tensor = \"x\"", "tensormap = {tensor = \"x\", " + rest + "}");
+  };
+  CHECK(says(map("box = [64]"), "box"));
+  CHECK(says(map("box = [64, 300]"), "box"));
+  CHECK(says(map("box = [64, 64], swizzle = \"96B\""), "swizzle"));
+  CHECK(says(map("box = [64, 64], fill = \"one\""), "fill"));
+  CHECK(says(map("box = [64, 64], colour = 1"), "colour"));
 }
 
 TEST_CASE("a malformed ptx_isa, or one older than the target, is refused") {

@@ -7,9 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "ptx/emulate.h"
 #include "ptx/engine.h"
 #include "ptx/module.h"
 #include "ptx/program.h"
+#include "ptx/tensor_map.h"
 
 namespace lathe::ptx {
 
@@ -38,7 +40,18 @@ class Launched {
   }
 
   /// Runs the only entry of a module.
-  const RunResult& run(const std::string& text) {
+  const RunResult& run(const std::string& text) { return run(decoded(text)); }
+  /// The same under the order observer, whose findings are kept.
+  const RunResult& watch(const std::string& text) { return watch(decoded(text)); }
+
+  std::vector<OrderFinding> findings;
+  bool found(OrderFinding::Kind kind) const {
+    for (const OrderFinding& finding : findings)
+      if (finding.kind == kind) return true;
+    return false;
+  }
+
+  static Program decoded(const std::string& text) {
     Parsed parsed = parse(text, "test.ptx");
     for (const Error& error : parsed.errors)
       FAIL_CHECK(error.what << " at line " << error.place.line);
@@ -47,9 +60,37 @@ class Launched {
     if (!program)
       FAIL(program.error().what << " at line " << program.error().place.line << "; "
                                 << program.error().remedy);
-    return run(*program);
+    return *std::move(program);
+  }
+  const RunResult& watch(const Program& program) {
+    prepare(program);
+    std::vector<Buffer> given;
+    std::vector<std::byte*> memory;
+    std::vector<std::uint64_t> blocks;
+    FootprintObserver footprint;
+    for (HostBuffer& buffer : request.buffers) {
+      given.push_back(buffer.buffer);
+      memory.push_back(buffer.bytes.data());
+      footprint.buffers.push_back(
+          {buffer.buffer.address, nullptr,
+           std::vector<std::uint8_t>(buffer.bytes.size() / FootprintObserver::page_bytes + 1)});
+    }
+    for (std::uint64_t i = 0; i < shape.blocks(); ++i) blocks.push_back(i);
+    OrderObserver order(std::vector<bool>(given.size(), true));
+    Both<FootprintObserver, OrderObserver> both(footprint, order);
+    Run run{program, shape, given, request.parameters, request.shared_base, request.schedule, 0, 0};
+    BitsEnd end = emulate(run, memory, blocks, both);
+    result = {};
+    result.trap = end.trap;
+    findings = order.findings();
+    return result;
   }
   const RunResult& run(const Program& program) {
+    prepare(program);
+    result = run_bits(request);
+    return result;
+  }
+  void prepare(const Program& program) {
     request.program = &program;
     request.shape = shape;
     request.buffers.clear();
@@ -65,10 +106,12 @@ class Launched {
       const ParameterSlot& slot = program.parameters[index];
       std::memcpy(parameters.data() + slot.offset, &bits, slot.bytes);
     }
+    for (const auto& [index, bytes] : objects)
+      std::memcpy(parameters.data() + program.parameters[index].offset, bytes.data(), bytes.size());
     request.parameters = parameters;
-    result = run_bits(request);
-    return result;
   }
+  /// Parameters that are objects: tensor maps.
+  std::vector<std::pair<std::size_t, TensorMapBytes>> objects;
   std::vector<std::pair<std::size_t, std::uint64_t>> scalars;
 };
 

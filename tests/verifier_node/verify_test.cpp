@@ -111,20 +111,27 @@ TEST_CASE("a candidate without the entry is an error, not a verdict") {
   CHECK(report.error().fault == Fault::malformed);
 }
 
-TEST_CASE("gemm on a target whose matrix instructions are not modelled is undecided") {
+TEST_CASE("gemm in tensor memory is proved, and without its wait it is not") {
   Contract contract = small_contract("gemm_128x128x64_fp16_sm_100a");
   Report report = verified(contract, contract.reference);
-  CHECK(report.verdict == "undecided");
-  CHECK(report.reason_code == "unsupported");
+  INFO(report.json);
+  CHECK(report.verdict == "proved");
+  std::string text = edited(contract.reference, "tcgen05.wait::st.sync.aligned;", "");
+  report = verified(contract, text);
+  INFO(report.json);
+  CHECK(report.verdict == "refuted");
 }
 
-TEST_CASE("gemm with wgmma is equal at all points, but in one schedule only") {
+TEST_CASE("gemm with wgmma is proved, and without wgmma.fence or its wait it is refuted") {
   Contract contract = small_contract("gemm_128x128x64_fp16_sm_90a");
   Report report = verified(contract, contract.reference);
   INFO(report.json);
-  CHECK(report.verdict == "undecided");
-  CHECK((report.reason_code == "one_schedule" || report.reason_code == "unsupported"));
-  CHECK(report.json.find("\"races\":\"passed\"") == std::string::npos);
+  CHECK(report.verdict == "proved");
+  CHECK(report.json.find("\"races\":\"passed\"") != std::string::npos);
+  std::string text = edited(contract.reference, "wgmma.fence.sync.aligned;", "");
+  report = verified(contract, text);
+  INFO(report.json);
+  CHECK(report.verdict == "refuted");
 }
 
 TEST_CASE("the gate passes the reference and turns away a mistake with its evidence") {

@@ -1,0 +1,277 @@
+#pragma once
+
+// Matrix products in tensor memory (tcgen05.mma), as products of sixteen rows by eight columns.
+// Included by machine.h.
+
+#include <algorithm>
+
+#include "ptx/machine.h"
+#include "ptx/machine_tensor.h"
+
+namespace lathe::ptx {
+
+/// One tcgen05.mma with its operands read.
+template <class D, class O>
+struct Machine<D, O>::TensorProduct {
+  const Operation* op = nullptr;
+  const AsyncForm* form = nullptr;
+  unsigned lane = 0;
+  unsigned m = 0, n = 0, k = 0;  // Of the whole product.
+  unsigned group = 1;            // Blocks that take part.
+  Type a_type{}, b_type{}, d_type{};
+  bool a_transposed = false, b_transposed = false, negated = false, saturate = false;
+  bool accumulate = false;
+  SharedMatrix a, b;
+  unsigned a_column = 0, a_lane = 0, d_column = 0, d_lane = 0;
+  std::array<std::uint32_t, 8> disabled{};
+
+  unsigned element_bytes() const { return width_of(a_type) / 8; }
+  unsigned block_rows() const { return m / group; }
+  /// Banks of lanes, each with a part of the columns (layouts B, E and G).
+  unsigned banks() const {
+    if (form->stationary) return tensor_lanes / m;
+    return group == 2 && m == 128 ? 2 : 1;
+  }
+  /// Where row `row` of this block's part lies, for column `column` of N.
+  TensorPlace place(unsigned row, unsigned column) const {
+    unsigned each = n / banks(), lanes = tensor_lanes / banks();
+    if (banks() > 1) return {row + lanes * (column / each), column % each};
+    if (block_rows() == 64) return {row % 16 + 32 * (row / 16), column};
+    return {row, column};
+  }
+};
+
+namespace detail {
+
+inline std::optional<Type> tensor_type(std::string_view kind, unsigned code) {
+  if (kind == "kind::tf32") return code == 2 ? std::optional(Type::tf32) : std::nullopt;
+  if (kind == "kind::f16")
+    return code == 0   ? std::optional(Type::f16)
+           : code == 1 ? std::optional(Type::bf16)
+                       : std::nullopt;
+  if (kind == "kind::i8") return code == 0 ? Type::u8 : Type::s8;
+  if (code == 0) return Type::e4m3;
+  if (code == 1) return Type::e5m2;
+  return std::nullopt;
+}
+
+}  // namespace detail
+
+/// The instruction descriptor (9.7.16.4.2), and what of it is not allowed.
+template <class D, class O>
+bool Machine<D, O>::read_descriptor(TensorProduct& p, std::uint64_t bits) {
+  const Operation& op = *p.op;
+  auto fails = [&](TrapKind kind, const char* what) {
+    trap(kind, what, op, p.lane);
+    return false;
+  };
+  const std::string& kind = p.form->kind;
+  auto a = detail::tensor_type(kind, bits >> 7 & 7), b = detail::tensor_type(kind, bits >> 10 & 7);
+  if (!a || !b || (bits >> 2 & 1) != 0)
+    return fails(TrapKind::unsupported, "operands of this type in tcgen05.mma");
+  constexpr std::array d_types{Type::f16, Type::f32, Type::s32, Type::b32};
+  p.a_type = *a, p.b_type = *b, p.d_type = d_types[bits >> 4 & 3];
+  bool integer = kind == "kind::i8";
+  if (p.d_type == Type::b32 || integer != (p.d_type == Type::s32) ||
+      (p.d_type == Type::f16 && (kind == "kind::tf32" || *a == Type::bf16)))
+    return fails(TrapKind::bad_operand, "an instruction descriptor with a wrong type of D");
+  p.saturate = (bits >> 3 & 1) != 0;
+  p.negated = (bits >> 13 & 1) != (bits >> 14 & 1);
+  p.a_transposed = (bits >> 15 & 1) != 0, p.b_transposed = (bits >> 16 & 1) != 0;
+  p.n = static_cast<unsigned>(bits >> 17 & 63) * 8,
+  p.m = static_cast<unsigned>(bits >> 24 & 31) * 16;
+  p.k = 32 / p.element_bytes();
+  p.group = p.form->group;
+  bool stationary = p.form->stationary;
+  bool good_m = p.group == 2 ? p.m == 128 || p.m == 256
+                             : p.m == 64 || p.m == 128 || (stationary && p.m == 32);
+  unsigned step = p.group == 2 || p.m == 128 || p.m == 256 ? 16 : 8;
+  if (stationary && p.n != 64 && p.n != 128 && p.n != 256) good_m = false;
+  if (!good_m || p.n < step || p.n > 256 || p.n % step != 0)
+    return fails(TrapKind::bad_operand, "an instruction descriptor with a wrong shape");
+  if (integer && p.negated) return fails(TrapKind::bad_operand, "integer operands are not negated");
+  return true;
+}
+
+/// Rows of an operand from shared memory into its cells.
+template <class D, class O>
+bool Machine<D, O>::tensor_gather(const TensorProduct& p, Block& from, Lanes& lanes,
+                                  const SharedMatrix& matrix, bool mn_major, unsigned rows,
+                                  unsigned first_cell, std::vector<std::uint64_t>& units) {
+  unsigned es = p.element_bytes(), step = mn_major || matrix.words ? es : 4;
+  for (unsigned row = 0; row < rows; ++row)
+    for (unsigned byte = 0; byte < 32; byte += step) {
+      std::uint64_t address = matrix.at(row, byte / es, es, mn_major) + byte % es;
+      std::uint64_t offset = address - run_.shared_base;
+      if (offset >= shared_bytes_ || shared_bytes_ - offset < step) {
+        trap(TrapKind::out_of_bounds,
+             "a matrix descriptor reaches shared address " + std::to_string(address) +
+                 ", which is in no allocation",
+             *p.op, p.lane, address);
+        return false;
+      }
+      d_.read(*from.shared, offset, lanes, operand_cell(first_cell, row, byte), step);
+      if constexpr (O::active)
+        if (units.empty() || units.back() != offset / 16) units.push_back(offset / 16);
+    }
+  return true;
+}
+
+/// One block's part: its rows of A, all of B.
+template <class D, class O>
+bool Machine<D, O>::tensor_operands(TensorProduct& p, std::uint32_t rank) {
+  Block& block = blocks_[rank];
+  TensorMemory* memory = block.tensor ? &*block.tensor : nullptr;
+  unsigned columns = p.n / p.banks();
+  if (!tensor_columns(*p.op, memory, p.d_column, columns)) return false;
+  std::vector<std::uint64_t> units;
+  if (!p.form->a_in_tensor) {
+    if (!tensor_gather(p, block, memory->lanes, p.a, p.a_transposed, p.block_rows(), 0, units))
+      return false;
+    if constexpr (O::active) tell_units(*p.op, units, Unit::tensor, p.lane, rank);
+  } else if (!tensor_columns(*p.op, memory, p.a_column, operand_columns)) {
+    return false;
+  }
+  std::uint32_t first = p.group == 2 ? rank & ~1u : rank;
+  for (std::uint32_t i = 0; i < p.group; ++i) {
+    units.clear();
+    unsigned rows = p.n / p.group;
+    if (!tensor_gather(p, blocks_[first + i], memory->lanes, p.b, p.b_transposed, rows,
+                       a_rows + i * rows, units))
+      return false;
+    if constexpr (O::active)
+      if (first + i == rank) tell_units(*p.op, units, Unit::tensor, p.lane, rank);
+  }
+  if (!p.negated) return true;
+  std::vector<Cell> cells;
+  for (unsigned row = 0; row < p.n; ++row)
+    for (unsigned byte = 0; byte < 32; byte += p.element_bytes())
+      cells.push_back(operand_cell(a_rows, row, byte));
+  flip_signs(memory->lanes, *p.op, cells, p.b_type);
+  return true;
+}
+
+template <class D, class O>
+void Machine<D, O>::tensor_tiles(TensorProduct& p, std::uint32_t rank) {
+  Lanes& lanes = blocks_[rank].tensor->lanes;
+  unsigned es = p.element_bytes(), d_bytes = width_of(p.d_type) / 8;
+  Matrix tile{16, 8, p.k, p.d_type, p.a_type, p.b_type, p.d_type, {}, {}, {}, {}};
+  tile.a.resize(16 * p.k), tile.b.resize(8 * p.k), tile.c.resize(128), tile.d.resize(128);
+  std::vector<std::uint64_t> granules, read;
+  for (unsigned row = 0; row < p.block_rows(); row += 16) {
+    for (unsigned column = 0; column < p.n; column += 8) {
+      TensorPlace corner = p.place(row, column);
+      corner.lane += p.d_lane, corner.column += p.d_column;
+      if (column == 0 || p.banks() > 1)
+        for (unsigned i = 0; i < 16 * p.k; ++i) {
+          unsigned byte = i % p.k * es;
+          tile.a[i] = p.form->a_in_tensor ? tensor_cell(corner.lane - p.d_lane + p.a_lane + i / p.k,
+                                                        p.a_column + byte / 4, byte % 4)
+                                          : operand_cell(0, row + i / p.k, byte);
+        }
+      for (unsigned i = 0; i < 8 * p.k; ++i)
+        tile.b[i] = operand_cell(a_rows, column + i % 8, i / 8 * es);
+      for (unsigned i = 0; i < 128; ++i) {
+        unsigned lane = corner.lane + i / 8;
+        bool off = (p.disabled[lane / 32] >> lane % 32 & 1) != 0;
+        tile.c[i] = tensor_cell(lane, corner.column + i % 8);
+        tile.d[i] = tile.c[i];
+        if (off) tile.d[i].place = sink_spots + i % 8 * lane_count * 4;
+        if (!p.accumulate) {
+          tile.c[i] = tile.d[i];
+          d_.put(lanes, tile.d[i], d_bytes, 0);
+        } else if (p.form->scale_input != 0) {
+          scale_down(lanes, tile.c[i], p.d_type, p.form->scale_input);
+        }
+        if constexpr (O::active)
+          if (i < 8) granules.push_back(tensor_granule(lane, corner.column + i));
+      }
+      if constexpr (O::active)
+        for (unsigned c = 0; p.form->a_in_tensor && c < operand_columns; ++c)
+          read.push_back(tensor_granule(corner.lane - p.d_lane + p.a_lane, p.a_column + c));
+      Operation with = *p.op;
+      with.flag = p.saturate;
+      with.mode = Mode::none;
+      multiply_one(lanes, with, tile);
+    }
+  }
+  if constexpr (O::active) {
+    if (!read.empty()) tell_tensor(*p.op, Unit::tensor, p.lane, rank, read, AccessKind::read);
+    tell_tensor(*p.op, Unit::tensor, p.lane, rank, granules, AccessKind::write);
+  }
+}
+
+/// D times a power of two, before the products are added.
+template <class D, class O>
+void Machine<D, O>::scale_down(Lanes& lanes, Cell cell, Type type, std::uint32_t by) {
+  Cell factor{sink_spots, 4, 0, cell.lane};
+  Form form;
+  form.type = type;
+  d_.put(lanes, factor, 4, type == Type::f16 ? (15u - std::min(by, 14u)) << 10 : (127u - by) << 23);
+  auto scale = [&]<Type T>() {
+    d_.template store<T>(
+        lanes, cell,
+        mul(form, d_.template load<T>(lanes, cell), d_.template load<T>(lanes, factor)));
+  };
+  if (type == Type::f16) return scale.template operator()<Type::f16>();
+  scale.template operator()<Type::f32>();
+}
+
+template <class D, class O>
+void Machine<D, O>::tensor_multiply(Warp& warp, const Operation& op, Mask active) {
+  const AsyncForm& form = program_.async_forms[op.matrix];
+  Addresses where{}, a_where{};
+  if (!addresses_of(warp, op, op.address, active, where)) return;
+  if (form.a_in_tensor && !addresses_of(warp, op, form.a_tensor, active, a_where)) return;
+  for (unsigned lane = 0; lane < lane_count && !trap_; ++lane) {
+    if ((active >> lane & 1) == 0) continue;
+    TensorProduct p;
+    p.op = &op, p.form = &form, p.lane = lane;
+    auto word = [&](Slot slot, const char* what) {
+      return control(warp.lanes, slot, lane, op, what);
+    };
+    auto descriptor = word(form.descriptor, "an instruction descriptor");
+    if (!descriptor || !read_descriptor(p, *descriptor)) return;
+    auto b = word(form.b_descriptor, "a matrix descriptor");
+    auto accumulate = word(form.accumulate, "whether D is added");
+    if (!b || !accumulate) return;
+    p.accumulate = (*accumulate & 1) != 0;
+    p.b = SharedMatrix::read_tensor(*b);
+    if (form.a_in_tensor) {
+      p.a_column = a_where[lane] & 0xFFFF, p.a_lane = a_where[lane] >> 16 & 0xFFFF;
+    } else {
+      auto a = word(form.a_descriptor, "a matrix descriptor");
+      if (!a) return;
+      p.a = SharedMatrix::read_tensor(*a);
+    }
+    p.d_column = where[lane] & 0xFFFF, p.d_lane = where[lane] >> 16 & 0xFFFF;
+    if ((!form.a_in_tensor && !p.a.supported) || !p.b.supported)
+      return trap(TrapKind::unsupported, "a matrix descriptor of this mode", op, lane);
+    unsigned lane_step = p.block_rows() == 64 && p.banks() == 1 ? 16 : 32;
+    if (p.d_lane % lane_step != 0 || p.d_lane >= 32 || p.a_lane % lane_step != 0 || p.a_lane >= 32)
+      return trap(TrapKind::bad_operand, "a first lane of tensor memory that M does not allow", op,
+                  lane);
+    for (std::size_t i = 0; i < form.disabled.size() && i < 8; ++i) {
+      auto bits = word(form.disabled[i], "the lanes that are disabled");
+      if (!bits) return;
+      p.disabled[i] = static_cast<std::uint32_t>(*bits);
+    }
+    std::uint32_t first = p.group == 2 ? rank() & ~1u : rank();
+    if (first + p.group > blocks_.size())
+      return trap(TrapKind::bad_operand, "there is no pair of blocks in this cluster", op, lane);
+    Flight flight;
+    flight.warp = now_warp_;
+    flight.lane = lane;
+    flight.carry_out = [this, p, first]() mutable {
+      for (std::uint32_t i = 0; i < p.group; ++i) {
+        TensorProduct part = p;
+        if (p.group == 2) std::copy_n(p.disabled.begin() + 4 * i, 4, part.disabled.begin());
+        if (!tensor_operands(part, first + i)) return;
+        tensor_tiles(part, first + i);
+      }
+    };
+    launch(std::move(flight));
+  }
+}
+
+}  // namespace lathe::ptx

@@ -1,0 +1,329 @@
+#pragma once
+
+// Tensor memory (tcgen05): its allocation, and what moves between it and registers or shared
+// memory. Products are in machine_product.h. Included by machine.h.
+
+#include <algorithm>
+
+#include "ptx/machine.h"
+
+namespace lathe::ptx {
+
+inline constexpr unsigned tensor_columns_max = 512, tensor_lanes = 128;
+/// Tensor memory as registers of a file: a register is 32 lanes of one column.
+constexpr Spot tensor_spot(unsigned lane, unsigned column) {
+  return (lane / lane_count * tensor_columns_max + column) * lane_count * 4;
+}
+constexpr Cell tensor_cell(unsigned lane, unsigned column, unsigned byte = 0) {
+  return {tensor_spot(lane, column), 4, static_cast<std::uint8_t>(byte),
+          static_cast<std::uint8_t>(lane % lane_count)};
+}
+/// Behind it: operands (128 rows of A, 256 of B, 32 bytes each), and what nobody wants.
+inline constexpr Spot tensor_spots = tensor_spot(tensor_lanes, 0);
+inline constexpr unsigned operand_columns = 8;
+constexpr Cell operand_cell(unsigned first_row, unsigned row, unsigned byte) {
+  unsigned at = first_row + row;
+  return {tensor_spots + (at / lane_count * operand_columns + byte / 4) * lane_count * 4, 4,
+          static_cast<std::uint8_t>(byte % 4), static_cast<std::uint8_t>(at % lane_count)};
+}
+inline constexpr unsigned a_rows = 128, b_rows = 256;
+inline constexpr Spot sink_spots =
+    tensor_spots + (a_rows + b_rows) / lane_count * operand_columns * lane_count * 4;
+inline constexpr Spot poison_spot = sink_spots + 8 * lane_count * 4;
+inline constexpr std::uint32_t tensor_bytes = poison_spot + lane_count * 4;
+/// Observers see tensor memory in granules of sixteen lanes of a column.
+constexpr std::uint64_t tensor_granule(unsigned lane, unsigned column) {
+  return lane / 16 * tensor_columns_max + column;
+}
+
+/// Whether columns are allocated; a trap where not.
+template <class D, class O>
+bool Machine<D, O>::tensor_columns(const Operation& op, TensorMemory* memory, std::uint32_t begin,
+                                   std::uint32_t count) {
+  if (memory != nullptr)
+    for (auto [first, columns] : memory->allocations)
+      if (begin >= first && begin + count <= first + columns) return true;
+  trap(TrapKind::out_of_bounds,
+       "columns " + std::to_string(begin) + " to " + std::to_string(begin + count - 1) +
+           " of tensor memory are not allocated",
+       op, 0, begin);
+  return false;
+}
+
+template <class D, class O>
+void Machine<D, O>::tell_tensor(const Operation& op, Unit unit, unsigned lane, std::uint32_t rank,
+                                std::vector<std::uint64_t>& granules, AccessKind kind) {
+  std::sort(granules.begin(), granules.end());
+  granules.erase(std::unique(granules.begin(), granules.end()), granules.end());
+  for (std::size_t begin = 0; begin < granules.size(); begin += lane_count) {
+    Addresses addresses{};
+    std::array<std::uint32_t, lane_count> buffers{};
+    Access access;
+    for (unsigned i = 0; i < lane_count && begin + i < granules.size(); ++i) {
+      addresses[i] = granules[begin + i] * 4 | std::uint64_t{rank} << rank_shift;
+      access.mask |= Mask{1} << i;
+    }
+    access.space = Space::tensor;
+    access.kind = kind;
+    access.proxy = Proxy::async;
+    access.unit = unit;
+    access.issuer = static_cast<std::uint8_t>(lane);
+    access.instruction = number(op);
+    access.warp = now_warp_;
+    access.bytes = 4;
+    access.addresses = &addresses;
+    access.buffers = &buffers;
+    o_.on_access(access);
+  }
+}
+
+/// tcgen05.alloc: the first columns that are free, or a wait for some.
+template <class D, class O>
+void Machine<D, O>::tensor_allocate(Warp& warp, std::uint32_t p, const Operation& op) {
+  TensorMemory& memory = *here().tensor;
+  auto count = uniform(warp, op, op.fixed[0], "a number of columns");
+  if (!count) return;
+  if (*count < 32 || *count > tensor_columns_max || (*count & (*count - 1)) != 0)
+    return trap(TrapKind::bad_operand, "32, 64, 128, 256 or 512 columns are allocated", op, 0);
+  Addresses where{};
+  Locations at{};
+  if (!locate_all(warp, op, 1, 4, where, at)) return;
+  if (memory.relinquished)
+    return trap(TrapKind::bad_operand, "an allocation after the right to it was given up", op, 0);
+  auto columns = static_cast<std::uint32_t>(*count);
+  std::uint32_t begin = 0;
+  for (auto [first, size] : memory.allocations) {
+    if (begin + columns <= first) break;
+    begin = (first + size + columns - 1) / columns * columns;
+  }
+  if (begin + columns > tensor_columns_max) {
+    Part& part = warp.parts[p];
+    part.state = State::allocation;
+    part.waits_at = number(op);
+    part.waits_for = columns;
+    --part.pc;
+    return;
+  }
+  memory.allocations[begin] = columns;
+  for (unsigned c = begin; c < begin + columns; ++c)
+    for (unsigned lane = 0; lane < tensor_lanes; ++lane)
+      d_.copy(memory.lanes, tensor_cell(lane, c), memory.lanes,
+              {poison_spot, 4, 0, static_cast<std::uint8_t>(lane % lane_count)}, 4);
+  d_.poke(*at[0].region, at[0].offset, 4, begin);
+  tell(op, 1, 4, at, where, AccessKind::write, 0, false);
+}
+
+/// tcgen05.alloc, dealloc, relinquish_alloc_permit.
+template <class D, class O>
+void Machine<D, O>::tensor_memory(Warp& warp, std::uint32_t p, const Operation& op, Mask active) {
+  if (!whole(warp, op, active, "tcgen05.alloc")) return;
+  Block& block = here();
+  if (!block.tensor) block.tensor.emplace(d_.make_lanes(tensor_bytes));
+  TensorMemory& memory = *block.tensor;
+  if (op.mode == Mode::init) return tensor_allocate(warp, p, op);
+  if (op.mode == Mode::arrive) {
+    memory.relinquished = true;
+    return;
+  }
+  auto address = uniform(warp, op, op.fixed[0], "an address of tensor memory");
+  if (!address) return;
+  auto count = uniform(warp, op, op.fixed[1], "a number of columns");
+  if (!count) return;
+  auto begin = static_cast<std::uint32_t>(*address & 0xFFFF);
+  auto found = memory.allocations.find(begin);
+  if (found == memory.allocations.end() || found->second != *count)
+    return trap(TrapKind::bad_operand, "no such allocation of tensor memory is to be freed", op, 0);
+  memory.allocations.erase(found);
+  if constexpr (O::active) {
+    std::vector<std::uint64_t> granules;
+    for (unsigned c = begin; c < begin + *count; ++c)
+      for (unsigned lane = 0; lane < tensor_lanes; lane += 16)
+        granules.push_back(tensor_granule(lane, c));
+    tell_tensor(op, Unit::thread, 0, rank(), granules, AccessKind::write);
+  }
+  for (Warp& other : warps_)
+    for (Part& part : other.parts)
+      if (part.state == State::allocation) part.state = State::ready;
+}
+
+/// Where register `r` of a lane lies, from the first lane and column of a shape (9.7.16.2.3).
+struct TensorPlace {
+  unsigned lane = 0, column = 0;
+};
+constexpr TensorPlace tensor_place(std::string_view shape, unsigned lane, unsigned r,
+                                   unsigned split) {
+  if (shape == "32x32b") return {lane, r};
+  if (shape == "16x64b") return {lane / 4 + 8 * (lane & 1), (lane >> 1 & 1) + 2 * r};
+  if (shape == "16x128b") return {lane / 4 + 8 * (r & 1), (lane & 3) + 4 * (r >> 1)};
+  if (shape == "16x256b")
+    return {lane / 4 + 8 * (r >> 1 & 1), 2 * (lane & 3) + (r & 1) + 8 * (r >> 2)};
+  return {lane & 15, r + lane / 16 * split};
+}
+
+/// tcgen05.ld and st: a warp reaches the quarter of the lanes that its number says.
+template <class D, class O>
+void Machine<D, O>::tensor_move(Warp& warp, const Operation& op, Mask active) {
+  bool load = op.effect == Effect::tensor_load;
+  if (!whole(warp, op, active, load ? "tcgen05.ld" : "tcgen05.st")) return;
+  const AsyncForm& form = program_.async_forms[op.matrix];
+  Addresses where{};
+  if (!addresses_of(warp, op, op.address, active, where)) return;
+  for (std::uint64_t each : where)
+    if (each != where[0])
+      return trap(TrapKind::bad_operand, "an address of tensor memory differs between lanes", op,
+                  0);
+  unsigned quarter = now_warp_ % warps_each_ % 4, given = where[0] >> 16 & 0xFFFF;
+  unsigned column = where[0] & 0xFFFF, base = quarter * lane_count + given % lane_count;
+  bool half = form.shape != "32x32b";
+  if (given >= tensor_lanes || (given / lane_count != 0 && given / lane_count != quarter) ||
+      given % (half ? 16 : lane_count) != 0)
+    return trap(TrapKind::bad_operand,
+                "lane " + std::to_string(given) + " of tensor memory is not this warp's", op, 0);
+  Block& block = here();
+  unsigned scale = form.shift ? 2 : 1;  // .pack::16b: a register is two columns' low halves.
+  unsigned reach = 0;
+  for (unsigned lane = 0; lane < lane_count; ++lane)
+    reach = std::max(reach,
+                     tensor_place(form.shape, lane, op.slot_count - 1u, form.scale_input).column);
+  TensorMemory* memory = block.tensor ? &*block.tensor : nullptr;
+  if (!tensor_columns(op, memory, column, scale * (reach + 1))) return;
+  const Slot* slots = program_.slots.data() + op.slot_begin;
+  std::vector<std::uint64_t> granules;
+  for (unsigned r = 0; r < op.slot_count; ++r)
+    for (unsigned lane = 0; lane < lane_count; ++lane) {
+      TensorPlace at = tensor_place(form.shape, lane, r, form.scale_input);
+      for (unsigned i = 0; i < scale; ++i) {
+        unsigned c = column + at.column * scale + i;
+        Cell there = tensor_cell(base + at.lane, c), own = slots[r].cell(lane, 2 * i);
+        if constexpr (O::active) granules.push_back(tensor_granule(base + at.lane, c));
+        if (load)
+          d_.copy(warp.lanes, own, memory->lanes, there, 4 / scale);
+        else
+          d_.copy(memory->lanes, there, warp.lanes, own, 4 / scale);
+      }
+    }
+  if constexpr (O::active)
+    tell_tensor(op, load ? Unit::tensor_load : Unit::tensor_store, 0, rank(), granules,
+                load ? AccessKind::read : AccessKind::write);
+}
+
+template <class D, class O>
+void Machine<D, O>::tensor_wait(Warp& warp, const Operation& op, Mask active) {
+  if (!whole(warp, op, active, "tcgen05.wait")) return;
+  if constexpr (O::active) {
+    UnitEvent event;
+    event.kind = UnitEvent::Kind::wait;
+    event.unit = op.flag ? Unit::tensor_load : Unit::tensor_store;
+    event.warp = now_warp_;
+    event.instruction = number(op);
+    event.mask = active;
+    o_.on_unit(event);
+  }
+}
+
+/// tcgen05.commit: an mbarrier is told when what this thread has issued is done.
+template <class D, class O>
+void Machine<D, O>::tensor_commit(Warp& warp, const Operation& op, Mask active) {
+  const AsyncForm& form = program_.async_forms[op.matrix];
+  Addresses where{};
+  if (!addresses_of(warp, op, op.address, active, where)) return;
+  for (unsigned lane = 0; lane < lane_count && !trap_; ++lane) {
+    if ((active >> lane & 1) == 0) continue;
+    Location at;
+    // Triton 3.6 gives a shared address without naming the space.
+    Space space = where[lane] >= shared_window ? Space::generic : Space::cluster;
+    if (space == Space::cluster && where[lane] >> rank_shift == 0) space = Space::shared;
+    if (!locate(space, where[lane], 8, false, op, lane, at)) return;
+    std::vector<std::uint64_t> keys{at.key()};
+    if (form.multicast.present()) {
+      auto mask = control(warp.lanes, form.multicast, lane, op, "the blocks of a multicast");
+      if (!mask) return;
+      keys.clear();
+      for (std::uint64_t rank = 0; rank < blocks_.size(); ++rank)
+        if ((*mask >> rank & 1) != 0) keys.push_back(at.offset | rank << rank_shift);
+    }
+    for (std::uint64_t key : keys)
+      if (find_mbarrier(key) == nullptr)
+        return trap(TrapKind::bad_operand, "no mbarrier is initialised there", op, lane,
+                    where[lane]);
+    Flight flight;
+    flight.warp = now_warp_;
+    flight.lane = lane;
+    flight.carry_out = [this, keys, lane, &op] {
+      for (std::uint64_t key : keys) {
+        MemoryBarrier* object = find_mbarrier(key);
+        if (object == nullptr) continue;
+        if constexpr (O::active) {
+          UnitEvent event;
+          event.kind = UnitEvent::Kind::signal;
+          event.unit = Unit::tensor;
+          event.warp = now_warp_;
+          event.instruction = number(op);
+          event.mask = Mask{1} << lane;
+          event.offset = key;
+          event.phase = object->phase;
+          o_.on_unit(event);
+        }
+        if (object->pending == 0)
+          return trap(TrapKind::bad_operand,
+                      "more arrive at an mbarrier than it expects in a phase", op, lane);
+        arrive(key, 1, 0);
+      }
+    };
+    launch(std::move(flight));
+  }
+}
+
+/// The lanes that row `row` of a copied matrix goes to.
+inline std::vector<unsigned> tensor_rows(const AsyncForm& form, unsigned row) {
+  if (form.shape == "4x256b") return {32 * row};
+  if (form.shape == "32x128b") return {row, row + 32, row + 64, row + 96};
+  if (form.shape != "64x128b") return {row};
+  if (form.scale_input == 0) return {row, row + 64};
+  unsigned first = 64 * (row / 32) + row % 32;
+  return {first, first + 32};
+}
+
+/// tcgen05.cp: a matrix in shared memory to rows of tensor memory.
+template <class D, class O>
+void Machine<D, O>::tensor_copy(Warp& warp, const Operation& op, Mask active) {
+  const AsyncForm& form = program_.async_forms[op.matrix];
+  unsigned lane = first_lane(active);
+  Addresses where{};
+  if (!addresses_of(warp, op, op.address, active, where)) return;
+  auto bits = control(warp.lanes, form.a_descriptor, lane, op, "a matrix descriptor");
+  if (!bits) return;
+  SharedMatrix matrix = SharedMatrix::read_tensor(*bits);
+  if (!matrix.supported || matrix.words)
+    return trap(TrapKind::unsupported, "a matrix descriptor of this mode", op, lane);
+  unsigned rows = form.shape.starts_with("128")  ? 128
+                  : form.shape.starts_with("64") ? 64
+                  : form.shape.starts_with("32") ? 32
+                                                 : 4;
+  unsigned words = form.shape.ends_with("256b") ? 8 : 4, column = where[lane] & 0xFFFF;
+  std::uint32_t first = form.group == 2 ? rank() & ~1u : rank();
+  for (std::uint32_t rank = first; rank < first + form.group; ++rank) {
+    Block& block = blocks_[std::min<std::size_t>(rank, blocks_.size() - 1)];
+    TensorMemory* memory = block.tensor ? &*block.tensor : nullptr;
+    if (!tensor_columns(op, memory, column, words)) return;
+    std::vector<std::uint64_t> units, granules;
+    for (unsigned row = 0; row < rows; ++row)
+      for (unsigned word = 0; word < words; ++word) {
+        std::uint64_t offset = matrix.at(row, 4 * word, 1, false) - run_.shared_base;
+        if (offset >= shared_bytes_ || shared_bytes_ - offset < 4)
+          return trap(TrapKind::out_of_bounds, "a matrix descriptor reaches beyond shared memory",
+                      op, lane);
+        if constexpr (O::active) units.push_back(offset / 16);
+        for (unsigned to : tensor_rows(form, row)) {
+          d_.read(*block.shared, offset, memory->lanes, tensor_cell(to, column + word), 4);
+          if constexpr (O::active) granules.push_back(tensor_granule(to, column + word));
+        }
+      }
+    if constexpr (O::active) {
+      tell_units(op, units, Unit::tensor, lane, rank);
+      tell_tensor(op, Unit::tensor, lane, rank, granules, AccessKind::write);
+    }
+  }
+}
+
+}  // namespace lathe::ptx

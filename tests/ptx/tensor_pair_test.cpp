@@ -1,0 +1,250 @@
+// Tensor memory beyond one block and one shape: pairs of blocks, the layouts of .ws, copies from
+// shared memory, and the shapes of loads and stores.
+
+#include <cstring>
+
+#include "tests/ptx/launch.h"
+
+namespace lathe::ptx {
+namespace {
+
+int a_value(unsigned row, unsigned k) { return static_cast<int>((row * 5 + k * 3) % 7) - 3; }
+int b_value(unsigned k, unsigned column) { return static_cast<int>((k * 2 + column * 3) % 5) - 2; }
+std::int32_t expected(unsigned row, unsigned column) {
+  std::int32_t sum = 0;
+  for (unsigned k = 0; k < 32; ++k) sum += a_value(row, k) * b_value(k, column);
+  return sum;
+}
+
+/// Rows of 32 signed bytes in cores of 8 x 16 bytes.
+void add_rows(std::vector<std::uint8_t>& bytes, unsigned first, unsigned rows, bool a_operand) {
+  std::size_t begin = bytes.size();
+  bytes.resize(begin + rows * 32);
+  for (unsigned row = 0; row < rows; ++row)
+    for (unsigned k = 0; k < 32; ++k) {
+      int value = a_operand ? a_value(first + row, k) : b_value(k, first + row);
+      bytes[begin + row / 8 * 256 + k / 16 * 128 + row % 8 * 16 + k % 16] =
+          static_cast<std::uint8_t>(value);
+    }
+}
+
+std::string descriptor(const std::string& d, unsigned offset) {
+  return "add.u32 %at, %s, " + std::to_string(offset) + ";\nbfe.u32 %at, %at, 4, 14;\n" +
+         "cvt.u64.u32 " + d + ", %at;\nor.b64 " + d + ", " + d + ", " +
+         std::to_string(std::uint64_t{1} << 46 | std::uint64_t{16} << 32 | 8u << 16) + ";\n";
+}
+
+const std::string registers =
+    ".reg .b32 %s, %i, %v, %at, %t, %w, %n, %rank, %d<32>; .reg .b64 %da, %db, %mb;"
+    " .reg .pred %p, %q; .reg .b16 %both;\n";
+
+/// Brings `bytes` bytes from behind %base to shared memory; tensor memory of 64 columns in %t.
+std::string prologue(unsigned bytes, const std::string& group) {
+  return ".shared .align 1024 .b8 data[" + std::to_string(bytes) + "];\n" +
+         ".shared .align 8 .b64 bar;\n.shared .align 4 .b32 base;\n"
+         "mov.u32 %s, data;\nmov.u32 %i, %tid;\n"
+         "LOAD: mul.wide.u32 %offset, %i, 4;\nadd.s64 %in, %base, %offset;\n"
+         "ld.global.u32 %v, [%in];\nmad.lo.u32 %at, %i, 4, %s;\nst.shared.u32 [%at], %v;\n"
+         "add.u32 %i, %i, 128;\nsetp.lt.u32 %p, %i, " +
+         std::to_string(bytes / 4) +
+         ";\n"
+         "@%p bra LOAD;\nfence.proxy.async.shared::cta;\n"
+         "setp.eq.u32 %p, %tid, 0;\nsetp.lt.u32 %q, %tid, 32;\nmov.u32 %at, base;\n"
+         "@%q tcgen05.alloc." +
+         group +
+         ".sync.aligned.shared::cta.b32 [%at], 64;\n"
+         "@%p mbarrier.init.shared::cta.b64 [bar], 1;\nbar.sync 0;\nld.shared.b32 %t, [base];\n";
+}
+
+std::string epilogue(unsigned columns, const std::string& group) {
+  std::string list, text;
+  for (unsigned i = 0; i < columns; ++i) list += (i == 0 ? "" : ", ") + ("%d" + std::to_string(i));
+  text =
+      "shr.u32 %w, %tid, 5;\nshl.b32 %w, %w, 21;\nadd.u32 %w, %w, %t;\n"
+      "tcgen05.ld.sync.aligned.32x32b.x" +
+      std::to_string(columns) + ".b32 {" + list +
+      "}, [%w];\ntcgen05.wait::ld.sync.aligned;\n"
+      "ld.param.u64 %base, [p0];\nmad.lo.u32 %i, %rank, 128, %tid;\n";
+  for (unsigned i = 0; i < columns; ++i)
+    text += "mad.lo.u32 %n, %i, " + std::to_string(columns) + ", " + std::to_string(i) +
+            ";\nmul.wide.u32 %offset, %n, 4;\nadd.s64 %out, %base, %offset;\n"
+            "st.global.u32 [%out], %d" +
+            std::to_string(i) + ";\n";
+  return text + "bar.sync 0;\nsetp.lt.u32 %q, %tid, 32;\n@%q tcgen05.dealloc." + group +
+         ".sync.aligned.b32 %t, 64;\n";
+}
+
+const std::string cluster_sync = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n";
+const std::string wait =
+    "WAIT: mbarrier.try_wait.parity.shared::cta.b64 %q, [bar], 0;\n@!%q bra WAIT;\n";
+
+void no_fault(const Launched& launch) {
+  INFO((launch.result.trap ? print(*launch.result.trap) : ""));
+  REQUIRE(!launch.result.trap);
+  for (const OrderFinding& finding : launch.findings)
+    FAIL_CHECK(name_of(finding.kind)
+               << " by " << finding.first.instruction << ", " << finding.second.instruction);
+}
+
+std::string pair_text(unsigned m) {
+  std::uint32_t idesc = 2u << 4 | 1u << 7 | 1u << 10 | 32u / 8 << 17 | m / 16 << 24;
+  unsigned rows = m / 2;
+  std::string text = "mov.u32 %rank, %cluster_ctarank;\nmul.wide.u32 %offset, %rank, " +
+                     std::to_string(rows * 32 + 512) + ";\nadd.s64 %base, %base, %offset;\n" +
+                     prologue(rows * 32 + 512, "cta_group::2") + descriptor("%da", 0) +
+                     descriptor("%db", rows * 32) + cluster_sync + "mov.u32 %n, " +
+                     std::to_string(idesc) +
+                     ";\nmov.u32 %at, bar;\ncvt.u64.u32 %mb, %at;\n"
+                     "mov.u16 %both, 3;\nor.b32 %i, %rank, %tid;\nsetp.eq.u32 %p, %i, 0;\n"
+                     "@%p tcgen05.mma.cta_group::2.kind::i8 [%t], %da, %db, %n, 0;\n"
+                     "@%p tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster"
+                     ".multicast::cluster.b64 [%mb], %both;\n" +
+                     wait + epilogue(m == 256 ? 32 : 16, "cta_group::2") + cluster_sync;
+  return body_text(registers, text, "sm_100a", "8.8");
+}
+
+Launched pair_launch(unsigned m) {
+  std::vector<std::uint8_t> bytes;
+  for (unsigned rank = 0; rank < 2; ++rank) {
+    add_rows(bytes, rank * m / 2, m / 2, true);
+    add_rows(bytes, rank * 16, 16, false);
+  }
+  Launched launch;
+  launch.add(std::vector<std::int32_t>(2 * 128 * 32));
+  launch.add(bytes);
+  launch.shape = {{2, 1, 1}, {128, 1, 1}, 0, {2, 1, 1}};
+  return launch;
+}
+
+}  // namespace
+
+TEST_CASE("a pair of blocks multiplies 256 rows, each block its half of A and of B") {
+  Launched launch = pair_launch(256);
+  launch.watch(pair_text(256));
+  no_fault(launch);
+  auto out = launch.get<std::int32_t>(0);
+  for (unsigned row = 0; row < 256; ++row)
+    for (unsigned column = 0; column < 32; ++column)
+      CHECK(out[row * 32 + column] == expected(row, column));
+}
+
+TEST_CASE("a pair's 128 rows lie in two banks of lanes in each block") {
+  Launched launch = pair_launch(128);
+  launch.watch(pair_text(128));
+  no_fault(launch);
+  auto out = launch.get<std::int32_t>(0);
+  for (unsigned row = 0; row < 128; ++row)
+    for (unsigned column = 0; column < 32; ++column) {
+      unsigned lane = row % 64 + 64 * (column / 16);
+      CHECK(out[(row / 64 * 128 + lane) * 16 + column % 16] == expected(row, column));
+    }
+}
+
+TEST_CASE("a pair that is not synchronised reads the other block's half too early") {
+  std::string text = pair_text(256);
+  std::size_t at = text.find(cluster_sync);
+  REQUIRE(at != std::string::npos);
+  text.erase(at, cluster_sync.size());
+  Launched launch = pair_launch(256);
+  launch.watch(text);
+  CHECK((!launch.findings.empty() || launch.result.trap));
+}
+
+namespace {
+
+void check_stationary(unsigned m) {
+  std::uint32_t idesc = 2u << 4 | 1u << 7 | 1u << 10 | 64u / 8 << 17 | m / 16 << 24;
+  unsigned columns = 64 * m / 128;
+  std::string text =
+      "mov.u32 %rank, 0;\n" + prologue(m * 32 + 2048, "cta_group::1") + descriptor("%da", 0) +
+      descriptor("%db", m * 32) + "mov.u32 %n, " + std::to_string(idesc) +
+      ";\nmov.u32 %at, bar;\ncvt.u64.u32 %mb, %at;\n"
+      "@%p tcgen05.mma.ws.cta_group::1.kind::i8.collector::b0::fill [%t], %da, %db, %n, 0;\n"
+      "@%p tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%mb];\n" +
+      wait + epilogue(columns, "cta_group::1");
+  std::vector<std::uint8_t> bytes;
+  add_rows(bytes, 0, m, true);
+  add_rows(bytes, 0, 64, false);
+  Launched launch;
+  launch.add(std::vector<std::int32_t>(128 * columns));
+  launch.add(bytes);
+  launch.shape = {{1, 1, 1}, {128, 1, 1}, 0};
+  launch.watch(body_text(registers, text, "sm_100a", "8.8"));
+  no_fault(launch);
+  auto out = launch.get<std::int32_t>(0);
+  for (unsigned row = 0; row < m; ++row)
+    for (unsigned column = 0; column < 64; ++column)
+      CHECK(out[(row + m * (column / columns)) * columns + column % columns] ==
+            expected(row, column));
+}
+
+}  // namespace
+
+TEST_CASE("tcgen05.mma.ws spreads 64 rows over two banks and 32 rows over four") {
+  check_stationary(64);
+  check_stationary(32);
+}
+
+TEST_CASE("tcgen05.cp brings rows from shared memory, to one quarter or to all") {
+  for (bool all : {false, true}) {
+    std::string shape = all ? "32x128b.warpx4" : "128x128b";
+    std::string text =
+        "mov.u32 %rank, 0;\n" + prologue(2048, "cta_group::1") + descriptor("%da", 0) +
+        "mov.u32 %at, bar;\ncvt.u64.u32 %mb, %at;\n"
+        "@%p tcgen05.cp.cta_group::1." +
+        shape +
+        " [%t], %da;\n"
+        "@%p tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%mb];\n" +
+        wait + epilogue(4, "cta_group::1");
+    // Rows of 16 bytes: cores of eight rows, 256 bytes apart as the descriptor says.
+    std::vector<std::uint32_t> words(4096 / 4);
+    for (std::uint32_t i = 0; i < words.size(); ++i) words[i] = i;
+    Launched launch;
+    launch.add(std::vector<std::uint32_t>(512));
+    launch.add(words);
+    launch.shape = {{1, 1, 1}, {128, 1, 1}, 0};
+    std::string whole = body_text(registers, text, "sm_100a", "8.8");
+    // 128 rows reach 4096 bytes.
+    for (std::string from : {"data[2048]", "%i, 512;"}) {
+      std::size_t at = whole.find(from);
+      REQUIRE(at != std::string::npos);
+      whole.replace(at, from.size(), from == "%i, 512;" ? "%i, 1024;" : "data[4096]");
+    }
+    launch.watch(whole);
+    no_fault(launch);
+    auto out = launch.get<std::uint32_t>(0);
+    for (std::uint32_t lane = 0; lane < 128; ++lane)
+      for (std::uint32_t word = 0; word < 4; ++word) {
+        std::uint32_t row = all ? lane % 32 : lane;
+        CHECK(out[lane * 4 + word] == row / 8 * 64 + row % 8 * 4 + word);
+      }
+  }
+}
+
+TEST_CASE("what one shape stores another loads by the lanes and columns of both") {
+  // 16x256b.x1 stores four registers a lane: row lane / 4 (+ 8), columns 2 (lane % 4), + 1.
+  const std::string text =
+      "mov.u32 %rank, 0;\n" + prologue(512, "cta_group::1") +
+      "shr.u32 %w, %tid, 5;\nshl.b32 %w, %w, 21;\nadd.u32 %w, %w, %t;\n"
+      "mul.lo.u32 %d0, %tid, 4;\nadd.u32 %d1, %d0, 1;\nadd.u32 %d2, %d0, 2;\nadd.u32 %d3, %d0, 3;\n"
+      "tcgen05.st.sync.aligned.16x256b.x1.b32 [%w], {%d0, %d1, %d2, %d3};\n"
+      "tcgen05.wait::st.sync.aligned;\nmov.u32 %v, 0;\n"
+      "tcgen05.st.sync.aligned.16x64b.x4.b32 [%w + 1048576], {%v, %v, %v, %v};\n"
+      "tcgen05.wait::st.sync.aligned;\n" +
+      epilogue(8, "cta_group::1");
+  Launched launch;
+  launch.add(std::vector<std::uint32_t>(1024));
+  launch.add(std::vector<std::uint32_t>(128));
+  launch.shape = {{1, 1, 1}, {128, 1, 1}, 0};
+  launch.watch(body_text(registers, text, "sm_100a", "8.8"));
+  no_fault(launch);
+  auto out = launch.get<std::uint32_t>(0);
+  for (unsigned thread = 0; thread < 128; ++thread)
+    for (unsigned r = 0; r < 4; ++r) {
+      unsigned lane = thread % 32, row = lane / 4 + 8 * (r / 2), column = 2 * (lane % 4) + r % 2;
+      CHECK(out[(thread / 32 * 32 + row) * 8 + column] == thread * 4 + r);
+      CHECK(out[(thread / 32 * 32 + 16 + row) * 8 + column] == 0);
+    }
+}
+
+}  // namespace lathe::ptx
