@@ -67,15 +67,10 @@ store::LeaseRecord lease_record(const DispatcherState::Order& order, const clust
   return lease;
 }
 
-Result<Done> commit(store::Store& store, store::Batch batch) {
-  Result<store::Committed> committed = store.commit(std::move(batch));
-  if (!committed) return committed.error();
-  return Done{};
-}
-
 /// The claim is durable before the node hears of it.
 void offer(Self self, DispatcherState::Waiter waiter, const cluster::Lease& grant) {
-  const DispatcherState::Order& order = self->state.orders.at(grant.item);
+  DispatcherState::Order& order = self->state.orders.at(grant.item);
+  order.offered = true;
   Offer given{grant.item, grant.token, order.order.key.gate, self->state.settings.lease_ms,
               order.order.request};
   store::LeaseRecord lease = lease_record(order, grant, waiter.node);
@@ -85,7 +80,7 @@ void offer(Self self, DispatcherState::Waiter waiter, const cluster::Lease& gran
     if (!claimed) return claimed.error();
     if (!*claimed)
       return Error{Fault::malformed, "claimed work was not waiting in the store", "", {}};
-    return commit(store, std::move(batch.durable()));
+    return store.keep(std::move(batch.durable()));
   };
   self->request(self->state.store, local_wait_max, Deed{run})
       .then(
@@ -106,13 +101,15 @@ void offer(Self self, DispatcherState::Waiter waiter, const cluster::Lease& gran
 /// Gives waiting work to waiting nodes.
 void match(Self self) {
   DispatcherState& state = self->state;
-  while (!state.waiters.empty() && !state.draining) {
-    // Every node of this kind offers the same: the emulated device and the verifier.
-    std::optional<cluster::Lease> grant =
-        state.leases->claim(state.waiters.front().node, cluster::Capabilities{}, now_of(self));
-    if (!grant) return;
-    DispatcherState::Waiter waiter = std::move(state.waiters.front());
-    state.waiters.pop_front();
+  for (std::size_t i = 0; i < state.waiters.size() && !state.draining;) {
+    const DispatcherState::Waiter& next = state.waiters[i];
+    std::optional<cluster::Lease> grant = state.leases->claim(next.node, next.offers, now_of(self));
+    if (!grant) {
+      ++i;  // There may be work that it cannot do, and another can.
+      continue;
+    }
+    DispatcherState::Waiter waiter = next;
+    state.waiters.erase(state.waiters.begin() + static_cast<std::ptrdiff_t>(i));
     offer(self, waiter, *grant);
   }
 }
@@ -160,14 +157,14 @@ void take_order(Self self, const WorkOrder& order, EndPromise promise) {
     record.request = batch.blob(*request);
     Result<bool> queued = store::enqueue(store, batch, item, record);
     if (!queued) return queued.error();
-    return *queued ? commit(store, std::move(batch)) : Result<Done>(Done{});
+    return *queued ? store.keep(std::move(batch)) : Result<Done>(Done{});
   };
   self->request(self->state.store, local_wait_max, Deed{run})
       .then(
-          [self, item, known, priority = order.priority](const DeedEnd& end) {
+          [self, item, known, priority = order.priority, needs = order.needs](const DeedEnd& end) {
             if (!end.result) return end_order(self, item, error_end(end.result.error()));
             if (*known) return end_order(self, item, WorkEnd{**known});
-            self->state.leases->add({item, priority, {}, false, {}});
+            self->state.leases->add({item, priority, {needs, 0}, false, {}});
             match(self);
           },
           [](const caf::error&) {});
@@ -182,7 +179,7 @@ void note_loss(Self self, const cluster::Lease& lease, bool given_up) {
                                ? store::quarantine(store, batch, lease.item)
                                : store::requeue(store, batch, lease.item, lease.token, lease.node);
     if (!changed) return changed.error();
-    return *changed ? commit(store, std::move(batch)) : Result<Done>(Done{});
+    return *changed ? store.keep(std::move(batch)) : Result<Done>(Done{});
   };
   self->request(self->state.store, local_wait_max, Deed{run})
       .then(
@@ -197,6 +194,7 @@ void note_losses(Self self, const std::vector<cluster::Ended>& ended) {
   for (const cluster::Ended& end : ended) {
     auto order = self->state.orders.find(end.lease.item);
     bool too_often = order != self->state.orders.end() && ++order->second.losses >= losses_max;
+    if (order != self->state.orders.end()) order->second.offered = false;
     bool given_up = end.fate == cluster::Ended::Fate::quarantined || too_often;
     if (too_often) self->state.leases->cancel(end.lease.item);
     note_loss(self, end.lease, given_up);
@@ -231,7 +229,7 @@ void take_result(Self self, const Complete& complete, CompletedPromise promise) 
     if (!key || !held) *completion = store::Completion::stale;
     if (*completion != store::Completion::accepted) return Done{};
     store::keep_verdict(batch, *key, encode(complete.reply.verdict), complete.reply.passed);
-    return commit(store, std::move(batch.durable()));
+    return store.keep(std::move(batch.durable()));
   };
   self->request(self->state.store, local_wait_max, Deed{run})
       .then(
@@ -253,10 +251,26 @@ void take_result(Self self, const Complete& complete, CompletedPromise promise) 
           [](const caf::error&) {});
 }
 
+/// Work that waits while nodes do, because none that came could do it, is said once.
+void tell_of_needs(Self self) {
+  DispatcherState& state = self->state;
+  if (state.waiters.empty()) return;
+  for (auto& [item, order] : state.orders) {
+    if (order.offered || order.told) continue;
+    std::string missing;
+    for (const std::string& need : order.order.needs)
+      if (!state.offers_seen.contains(need)) missing += (missing.empty() ? "" : ", ") + need;
+    if (missing.empty()) continue;
+    order.told = true;
+    tell(self, "waits", item, "", "no node so far offers " + missing);
+  }
+}
+
 void expire(Self self) {
   DispatcherState& state = self->state;
   std::uint64_t now = now_of(self);
   note_losses(self, state.leases->expire(now));
+  tell_of_needs(self);
   while (!state.waiters.empty() && state.waiters.front().until_ns <= now) {
     state.waiters.front().promise.deliver(Offer{});
     state.waiters.pop_front();
@@ -274,7 +288,7 @@ void forget_old_leases(Self self) {
       store::Batch batch;
       Result<bool> back = store::requeue(store, batch, item, lease.token, "");
       if (!back) return back.error();
-      if (Result<Done> done = commit(store, std::move(batch)); !done) return done;
+      if (Result<Done> done = store.keep(std::move(batch)); !done) return done;
     }
     return Done{};
   };
@@ -328,7 +342,13 @@ DispatcherActor::behavior_type dispatcher_actor(Self self, StoreActor store,
       [self](const Claim& claim) -> caf::result<Offer> {
         auto promise = self->make_response_promise<OfferPromise>();
         std::uint64_t wait_ns = self->state.settings.claim_wait_ms * nanoseconds_a_millisecond;
-        self->state.waiters.push_back({claim.node, now_of(self) + wait_ns, promise});
+        self->state.offers_seen.insert(claim.offers.begin(), claim.offers.end());
+        DispatcherState::Waiter waiter;
+        waiter.node = claim.node;
+        waiter.offers.names = claim.offers;
+        waiter.until_ns = now_of(self) + wait_ns;
+        waiter.promise = promise;
+        self->state.waiters.push_back(std::move(waiter));
         match(self);
         return promise;
       },

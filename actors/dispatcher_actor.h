@@ -36,10 +36,12 @@ struct DispatcherState {
   struct Order {
     WorkOrder order;
     std::size_t losses = 0;
+    bool offered = false, told = false;  // Told: that nobody who waits can do it.
     std::vector<caf::typed_response_promise<WorkEnd>> waiting;  // Equal work in flight merges.
   };
   struct Waiter {
     std::string node;
+    cluster::Capabilities offers;
     std::uint64_t until_ns = 0;
     caf::typed_response_promise<Offer> promise;
   };
@@ -49,6 +51,7 @@ struct DispatcherState {
   std::unique_ptr<cluster::Leases> leases;
   std::map<Digest, Order> orders;
   std::deque<Waiter> waiters;
+  std::set<std::string> offers_seen;  // Of all who asked for work.
   bool draining = false;
 };
 

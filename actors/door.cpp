@@ -30,7 +30,7 @@ void tell(Self self, const std::string& node, const std::string& what) {
 void forget(Self self, const caf::actor_addr& address) {
   auto found = self->state.nodes.find(address);
   if (found == self->state.nodes.end()) return;
-  std::string node = found->second;
+  std::string node = found->second.name;
   self->state.nodes.erase(found);
   tell(self, node, "gone");
   if (self->state.dispatcher) self->send(self->state.dispatcher, NodeLost{node});
@@ -40,7 +40,7 @@ void forget(Self self, const caf::actor_addr& address) {
 void forget_older(Self self, const std::string& node) {
   for (auto known = self->state.nodes.begin(); known != self->state.nodes.end();) {
     caf::actor_addr address = known->first;
-    bool same = known->second == node;
+    bool same = known->second.name == node;
     ++known;
     if (!same) continue;
     self->demonitor(address);
@@ -61,7 +61,7 @@ std::string admit(Self self, const cluster::Hello& hello) {
   forget_older(self, hello.node);
   caf::actor_addr address = caf::actor_cast<caf::actor_addr>(self->current_sender());
   self->monitor(address);
-  state.nodes[address] = hello.node;
+  state.nodes[address] = {hello.node, {hello.capabilities.begin(), hello.capabilities.end()}};
   tell(self, hello.node, "joined");
   return bytes_of(cluster::Welcome{0, ++state.connections, state.settings.lease_ms,
                                    state.settings.lease_ms / 6});
@@ -80,10 +80,10 @@ std::string offer_bytes(Self self, const Offer& offer) {
 
 std::string drain_bytes() { return bytes_of(cluster::DrainMessage{"the run is over"}); }
 
-caf::result<std::string> want(Self self, const std::string& node) {
+caf::result<std::string> want(Self self, const DoorState::Node& node) {
   if (self->state.draining || !self->state.dispatcher) return drain_bytes();
   auto promise = self->make_response_promise<Promise>();
-  self->request(self->state.dispatcher, dispatcher_wait_max, Claim{node})
+  self->request(self->state.dispatcher, dispatcher_wait_max, Claim{node.name, node.offers})
       .then([self,
              promise](const Offer& offer) mutable { promise.deliver(offer_bytes(self, offer)); },
             [self, promise](const caf::error&) mutable {
@@ -137,8 +137,8 @@ caf::result<std::string> receive(Self self, const std::string& bytes) {
   if (auto* hello = std::get_if<cluster::Hello>(&*message)) return admit(self, *hello);
   auto known = self->state.nodes.find(caf::actor_cast<caf::actor_addr>(self->current_sender()));
   if (known == self->state.nodes.end()) return refusal("say hello first", 1);
-  const std::string node = known->second;
-  if (std::holds_alternative<cluster::Want>(*message)) return want(self, node);
+  if (std::holds_alternative<cluster::Want>(*message)) return want(self, known->second);
+  const std::string node = known->second.name;
   if (!self->state.dispatcher) return refusal("no dispatcher", 500);
   if (auto* renewal = std::get_if<cluster::Renewal>(&*message)) return renew(self, node, *renewal);
   if (auto* result = std::get_if<cluster::ResultMessage>(&*message))

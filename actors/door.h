@@ -39,7 +39,11 @@ struct DoorState {
   static inline const char* name = "door";
   DoorSettings settings;
   DispatcherActor dispatcher;
-  std::map<caf::actor_addr, std::string> nodes;  // Who is at the other end of a connection.
+  struct Node {
+    std::string name;
+    std::set<std::string> offers;
+  };
+  std::map<caf::actor_addr, Node> nodes;  // Who is at the other end of a connection.
   std::uint64_t connections = 0;
   bool draining = false;
 };

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "actors/door.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "cluster/blobs.h"
 #include "cluster/events.h"
@@ -16,12 +17,6 @@ namespace {
 /// How long nodes have to hear that the run is over.
 constexpr std::chrono::milliseconds farewell{500};
 
-std::uint64_t seconds_now() {
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(
-                                        std::chrono::system_clock::now().time_since_epoch())
-                                        .count());
-}
-
 class OpenGateway : public Gateway {
  public:
   OpenGateway(caf::actor_system& system, std::unique_ptr<cluster::BlobServer> blobs,
@@ -31,7 +26,7 @@ class OpenGateway : public Gateway {
   Result<Done> listen(const Listening& listening, std::uint64_t lease_ms, Tell tell) {
     DoorSettings settings;
     settings.cluster = [directory = listening.cluster] { return cluster::open_cluster(directory); };
-    settings.now_s = seconds_now;
+    settings.now_s = wall_seconds;
     // The door may outlive this gateway by a message or two, so it holds what it answers from.
     settings.publish = [blobs = blobs_](const std::string& bytes) { return blobs->publish(bytes); };
     settings.take = [blobs = blobs_](const Digest& digest) { return blobs->take(digest); };
@@ -82,11 +77,11 @@ Result<std::unique_ptr<Gateway>> open_gateway(caf::actor_system& system, const L
   std::string address = listening.host + ":" + std::to_string(listening.port);
   Result<std::string> blob_address = cluster::port_after(address, 1);
   if (!blob_address) return blob_address.error();
-  auto blobs = cluster::BlobServer::open(listening.cluster, *blob_address, seconds_now);
+  auto blobs = cluster::BlobServer::open(listening.cluster, *blob_address, wall_seconds);
   if (!blobs) return blobs.error();
   std::unique_ptr<cluster::Publisher> events;
   if (!listening.events.empty()) {
-    auto opened = cluster::Publisher::open(listening.cluster, listening.events, seconds_now);
+    auto opened = cluster::Publisher::open(listening.cluster, listening.events, wall_seconds);
     if (!opened) return opened.error();
     events = *std::move(opened);
   }

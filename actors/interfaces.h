@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,7 @@ struct WorkOrder {
   std::shared_ptr<const std::string> request;  // encode(WorkRequest)
   std::uint64_t run = 0;
   std::uint64_t priority = 0;
+  std::set<std::string> needs;  // What a node must offer (actors/work.h).
 };
 /// Of an order: the reply whose verdict is committed, or the error that keeps it from ever coming.
 struct WorkEnd {
@@ -46,6 +48,7 @@ struct WorkEnd {
 };
 struct Claim {
   std::string node;
+  std::set<std::string> offers;
 };
 /// A leased piece of work. No item (`token` 0): nothing came in time, ask again.
 struct Offer {

@@ -39,19 +39,30 @@ Error refused(const std::string& why) {
           Absent::permission};
 }
 
-/// Later again, with a longer pause each time; a node that was never welcomed gives up at last.
+Error nobody_there(const LinkState& state) {
+  std::string at = state.settings.host + ":" + std::to_string(state.settings.port);
+  std::string seconds = std::to_string(state.settings.return_wait_max.count() / 1000);
+  if (state.welcomed_once)
+    return {Fault::unavailable,
+            "the coordinator at " + at + " has ended, and none came back within " + seconds + " s",
+            "its run is over, or lathe resume goes on with it; then join again",
+            {}};
+  return {Fault::unavailable,
+          "no coordinator answers at " + at,
+          "start one with lathe lower --cluster --listen",
+          {}};
+}
+
+/// Later again, with a longer pause each time, but not for ever. What is wrong is told once.
 void connect_later(Self self, const std::string& why) {
   LinkState& state = self->state;
   state.door = nullptr;
   if (state.ended) return;
-  tell(self, "link", "down: " + why);
+  if (std::exchange(state.down, why) != why) tell(self, "link", "down: " + why);
   state.waited += state.pause;
-  if (!state.welcomed_once && state.waited > state.settings.connect_wait_max)
-    return end(self, Error{Fault::unavailable,
-                           "no coordinator answers at " + state.settings.host + ":" +
-                               std::to_string(state.settings.port),
-                           "start one with lathe lower --cluster --listen",
-                           {}});
+  const auto& settings = state.settings;
+  if (state.waited > (state.welcomed_once ? settings.return_wait_max : settings.connect_wait_max))
+    return end(self, nobody_there(state));
   self->delayed_send(self, state.pause, Expire{});
   state.pause = std::min(state.pause * 2, pause_max);
 }
@@ -110,6 +121,8 @@ void welcome(Self self, const caf::actor& door, const cluster::Message& message)
   state.door = door;
   state.welcomed_once = true;
   state.pause = pause_min;
+  state.waited = milliseconds(0);
+  state.down.clear();
   self->monitor(door);
   tell(self, "link", "up");
   for (auto claims = std::exchange(state.claims, {}); OfferPromise & promise : claims)
@@ -121,7 +134,8 @@ void greet(Self self, const caf::actor& door) {
   hello.node = self->state.settings.node;
   hello.secret = self->state.settings.secret;
   hello.program = "lathe node";
-  hello.capabilities = {"device:emulated", "gate:verify"};
+  const std::set<std::string>& offers = self->state.settings.offers;
+  hello.capabilities.assign(offers.begin(), offers.end());
   hello.credit = self->state.settings.slots;
   ask(
       self, door, hello, hello_wait_max,
@@ -142,7 +156,10 @@ void connect(Self self) {
             bool shaken = error == caf::sec::disconnect_during_handshake;
             if (shaken && !self->state.welcomed_once)
               return end(self, refused("its certificate is not of this farm"));
-            connect_later(self, self->system().render(error));
+            // The library's words name its own calls, not what a person could do.
+            bool unreachable = error == caf::sec::cannot_connect_to_node;
+            connect_later(self, unreachable ? "nobody answers at the coordinator's address"
+                                            : self->system().render(error));
           });
 }
 

@@ -12,6 +12,7 @@
 #include <caf/typed_event_based_actor.hpp>
 #include <deque>
 #include <functional>
+#include <set>
 #include <string>
 
 #include "actors/interfaces.h"
@@ -24,7 +25,10 @@ struct LinkSettings {
   std::uint16_t port = 0;
   std::string node, secret;
   std::uint64_t slots = 1;
+  std::set<std::string> offers;                        // Of its slots; said once, with hello.
   std::chrono::milliseconds connect_wait_max{30'000};  // Until the first welcome.
+  /// For a coordinator that was there and is gone: it may have been killed and be resumed.
+  std::chrono::milliseconds return_wait_max{60'000};
   /// Where a large reply's bytes are; an error is tried again.
   std::function<Result<Digest>(const std::string& bytes)> put;
   std::function<void(const std::string& kind, const std::string& json)> tell;
@@ -40,6 +44,7 @@ struct LinkState {
   caf::actor door;  // None while connecting.
   bool welcomed_once = false, ended = false;
   std::chrono::milliseconds pause{100}, waited{0};
+  std::string down;  // Why the line is down, as it was told last.
   std::deque<caf::typed_response_promise<Offer>> claims;  // Of slots, while connecting.
 };
 

@@ -67,7 +67,8 @@ void take(Self self, const Offer& offer) {
 void pull(Self self) {
   if (self->state.draining || self->state.claiming || self->state.work.token != 0) return;
   self->state.claiming = true;
-  self->request(self->state.dispatcher, claim_wait_max, Claim{self->state.settings.name})
+  self->request(self->state.dispatcher, claim_wait_max,
+                Claim{self->state.settings.name, self->state.settings.offers})
       .then([self](const Offer& offer) { take(self, offer); },
             [self](const caf::error&) {
               self->state.claiming = false;

@@ -27,6 +27,7 @@ Runner child_runner(std::chrono::seconds wall_max, std::uint64_t memory_bytes_ma
 
 struct NodeSettings {
   std::string name;
+  std::set<std::string> offers;  // What it can do: an order that needs more is another's.
   Runner runner;
   std::function<void(const std::string& kind, const Offer&, const std::string& note)> tell;
   Aside aside;  // Of a simulation.

@@ -80,9 +80,7 @@ void screen_here(Self self, const planner::Evaluate& evaluate, const store::Resu
       [key, verdict, output](store::Store& store) -> Result<Done> {
         store::Batch batch;
         store::keep_verdict(batch, key, encode(*verdict), *output);
-        Result<store::Committed> committed = store.commit(std::move(batch));
-        if (!committed) return committed.error();
-        return Done{};
+        return store.keep(std::move(batch));
       },
       [self, candidate = evaluate.candidate, verdict, output] {
         answer(self, candidate, *verdict, *output);
@@ -100,8 +98,9 @@ Verdict abandoned(Gate gate, const Error& error) {
 }
 
 void order(Self self, Digest candidate, Gate gate, const store::ResultKey& key,
-           std::shared_ptr<const std::string> request) {
-  WorkOrder order{key, std::move(request), self->state.search->run, priority_of(gate)};
+           std::shared_ptr<const std::string> request, std::set<std::string> needs) {
+  WorkOrder order{key, std::move(request), self->state.search->run, priority_of(gate),
+                  std::move(needs)};
   self->request(self->state.dispatcher, local_wait_max, std::move(order))
       .then(
           [self, candidate, gate](const WorkEnd& end) {
@@ -144,10 +143,10 @@ void evaluate(Self self, const planner::Evaluate& asked) {
   auto known = std::make_shared<Known>();
   with_store(
       self, [key, known](store::Store& store) { return look_up(store, key, *known); },
-      [self, asked, key, bytes, known] {
+      [self, asked, key, bytes, known, needs = needs_of(request)] {
         if (known->verdict) return answer(self, asked.candidate, *known->verdict, known->output);
         if (asked.gate == Gate::screen) return screen_here(self, asked, key);
-        order(self, asked.candidate, asked.gate, key, bytes);
+        order(self, asked.candidate, asked.gate, key, bytes, needs);
       });
 }
 

@@ -5,6 +5,23 @@ namespace lathe::actors {
 using planner::Expense;
 using planner::LedgerEntry;
 
+namespace {
+
+/// Each field of a ledger's row beside the same of an entry, for either way.
+template <class Record, class Entry, class Pair>
+void pair_fields(Record& record, Entry& entry, Pair pair) {
+  pair(record.settled, entry.settled);
+  pair(record.price_known, entry.price_known);
+  pair(record.reserved_micro, entry.reserved_micro);
+  pair(record.reserved_tokens, entry.reserved_tokens);
+  pair(record.settled_micro, entry.settled_micro);
+  pair(record.tokens_in, entry.input_tokens);
+  pair(record.tokens_out, entry.output_tokens);
+  pair(record.model, entry.model);
+}
+
+}  // namespace
+
 StorePurse::StorePurse(planner::Budget budget, std::uint64_t run, Digest contract, StoreDoor door)
     : budget_(std::move(budget)), run_(run), contract_(contract), door_(std::move(door)) {}
 
@@ -19,14 +36,7 @@ Result<Done> StorePurse::restore() {
     if (!rows) return rows.error();
     for (const auto& [key, record] : *rows) {
       LedgerEntry entry;
-      entry.settled = record.settled;
-      entry.price_known = record.price_known;
-      entry.reserved_micro = record.reserved_micro;
-      entry.reserved_tokens = record.reserved_tokens;
-      entry.settled_micro = record.settled_micro;
-      entry.input_tokens = record.tokens_in;
-      entry.output_tokens = record.tokens_out;
-      entry.model = record.model;
+      pair_fields(record, entry, [](const auto& from, auto& to) { to = from; });
       budget_.restore(
           {static_cast<std::uint32_t>(key.round), static_cast<std::uint32_t>(key.branch),
            static_cast<std::uint32_t>(key.turn)},
@@ -38,20 +48,11 @@ Result<Done> StorePurse::restore() {
 
 Result<Done> StorePurse::keep(const Expense& expense, const LedgerEntry& entry) {
   store::LedgerRecord record;
-  record.settled = entry.settled;
-  record.price_known = entry.price_known;
-  record.reserved_micro = entry.reserved_micro;
-  record.reserved_tokens = entry.reserved_tokens;
-  record.settled_micro = entry.settled_micro;
-  record.tokens_in = entry.input_tokens;
-  record.tokens_out = entry.output_tokens;
-  record.model = entry.model;
+  pair_fields(record, entry, [](auto& to, const auto& from) { to = from; });
   return door_([key = key_of(expense), record](store::Store& store) -> Result<Done> {
     store::Batch batch;
     batch.put(key, record).durable().urgent();
-    Result<store::Committed> committed = store.commit(std::move(batch));
-    if (!committed) return committed.error();
-    return Done{};
+    return store.keep(std::move(batch));
   });
 }
 
@@ -86,9 +87,7 @@ void StorePurse::release(const Expense& expense) {
   Result<Done> erased = door_([key = key_of(expense)](store::Store& store) -> Result<Done> {
     store::Batch batch;
     batch.erase(key);
-    Result<store::Committed> committed = store.commit(std::move(batch));
-    if (!committed) return committed.error();
-    return Done{};
+    return store.keep(std::move(batch));
   });
   static_cast<void>(erased);
 }

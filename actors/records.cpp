@@ -1,16 +1,13 @@
 #include "actors/records.h"
 
+#include <algorithm>
+
 #include "base/json.h"
 #include "pipeline/codec.h"
 #include "pipeline/figures.h"
 
 namespace lathe::actors {
 namespace {
-
-Result<Done> done(const Result<store::Committed>& committed) {
-  if (!committed) return committed.error();
-  return Done{};
-}
 
 Json parsed(const std::string& text) {
   Json json = Json::parse(text, nullptr, false);
@@ -137,7 +134,7 @@ Result<Done> keep_proposal(store::Store& store, const Search& search,
     record.branch = assignment.branch;
     batch.put(store::CandidateKey{search.identity, candidate}, record);
   }
-  return done(store.commit(std::move(batch)));
+  return store.keep(std::move(batch));
 }
 
 Result<Done> keep_open_round(store::Store& store, const Search& search,
@@ -148,7 +145,7 @@ Result<Done> keep_open_round(store::Store& store, const Search& search,
   if (*known && (*known)->closed) return Done{};
   store::Batch batch;
   batch.put(round_key(search, record.round), store::RoundRecord{false, planner::print(record)});
-  return done(store.commit(std::move(batch)));
+  return store.keep(std::move(batch));
 }
 
 Result<Done> keep_round(store::Store& store, const Search& search,
@@ -170,7 +167,7 @@ Result<Done> keep_round(store::Store& store, const Search& search,
   batch.put(round_key(search, close.record.round),
             store::RoundRecord{true, planner::print(close.record)});
   batch.durable();
-  return done(store.commit(std::move(batch)));
+  return store.keep(std::move(batch));
 }
 
 Result<Done> keep_finish(store::Store& store, std::uint64_t number,
@@ -182,11 +179,15 @@ Result<Done> keep_finish(store::Store& store, std::uint64_t number,
   store::RunRecord record = **run;
   record.state = store::RunState::finished;
   record.outcome.clear();
+  std::vector<std::string> reasons;
   for (const planner::Finish& finish : finishes)
-    record.outcome += (record.outcome.empty() ? "" : "; ") + finish.reason;
+    if (std::find(reasons.begin(), reasons.end(), finish.reason) == reasons.end())
+      reasons.push_back(finish.reason);
+  for (const std::string& reason : reasons)
+    record.outcome += (record.outcome.empty() ? "" : "; ") + reason;
   store::Batch batch;
   batch.put(key, record).durable();
-  return done(store.commit(std::move(batch)));
+  return store.keep(std::move(batch));
 }
 
 }  // namespace lathe::actors

@@ -196,6 +196,7 @@ Result<RunEnd> carry_out(const Prepared& prepared, const World& world) {
   run.dispatcher = {prepared.store->epoch(), 0,   world.lease_ms, claim_wait_ms,
                     steady_clock(),          tell};
   run.runner = child_runner(work_seconds_max, 0);
+  run.offers = offers_here();
   run.slots = world.slots;
   run.tell = tell;
   run.end = [promise](Ends ends) { promise->set_value(std::move(ends)); };
@@ -214,7 +215,9 @@ Result<RunEnd> carry_out(const Prepared& prepared, const World& world) {
   if (gateway) gateway->close();
   events->set(nullptr);
   if (!ends) return ends.error();
-  return ended(prepared, *ends);
+  RunEnd end = ended(prepared, *ends);
+  end.interrupted = world.stop != nullptr && *world.stop != 0;
+  return end;
 }
 
 Result<RunSettings> settings_of(const LowerRequest& request,
@@ -270,7 +273,14 @@ Result<RunEnd> lower(const LowerRequest& request) {
 }
 
 Result<RunEnd> resume(std::optional<std::uint64_t> number, const World& world) {
-  Result<std::unique_ptr<store::Store>> store = open_store(world.store, "lathe resume");
+  std::error_code code;
+  if (!std::filesystem::exists(world.store, code))
+    return Error{Fault::malformed,
+                 "there is no store here, so there is no run to go on with",
+                 "start one with lathe lower, or name its store with --store",
+                 {world.store.string(), 0, 0}};
+  Result<std::unique_ptr<store::Store>> store =
+      open_store(world.store, number ? "lathe resume " + std::to_string(*number) : "lathe resume");
   if (!store) return store.error();
   Prepared prepared;
   prepared.store = *std::move(store);

@@ -59,6 +59,7 @@ struct RunEnd {
   std::uint64_t run = 0;
   std::vector<SearchEnd> searches;
   bool was_finished = false;  // Nothing was left to do.
+  bool interrupted = false;   // A person stopped it; it can be resumed.
 };
 
 /// Starts a run and sees it to its end.
@@ -73,6 +74,7 @@ Result<RunEnd> resume(std::optional<std::uint64_t> run, const World& world);
 struct NodeRequest {
   std::filesystem::path bundle;
   std::uint32_t slots = 1;
+  std::uint64_t wait_ms = 60'000;  // For a coordinator that was there and is gone.
   std::function<void(const std::string& kind, const std::string& json)> tell;
   const std::atomic<int>* stop = nullptr;
 };

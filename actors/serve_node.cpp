@@ -8,6 +8,7 @@
 #include "actors/node_actor.h"
 #include "actors/run.h"
 #include "actors/system.h"
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/json.h"
 #include "cluster/blobs.h"
@@ -15,12 +16,6 @@
 
 namespace lathe::actors {
 namespace {
-
-std::uint64_t seconds_now() {
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(
-                                        std::chrono::system_clock::now().time_since_epoch())
-                                        .count());
-}
 
 WorkReply failed(Error error) {
   WorkReply reply;
@@ -54,9 +49,11 @@ Result<Done> wait(caf::actor_system& system, const DispatcherActor& link,
 }
 
 NodeSettings slot_settings(const NodeRequest& request, const cluster::Bundle& bundle,
+                           const std::set<std::string>& offers,
                            const std::shared_ptr<cluster::BlobClient>& blobs) {
   NodeSettings settings;
   settings.name = bundle.name;
+  settings.offers = offers;
   settings.runner = remote_runner(blobs, child_runner(std::chrono::seconds(3600), 0));
   settings.tell = [tell = request.tell](const std::string& kind, const Offer& offer,
                                         const std::string& note) {
@@ -72,7 +69,7 @@ NodeSettings slot_settings(const NodeRequest& request, const cluster::Bundle& bu
 }  // namespace
 
 Result<Done> serve_node(const NodeRequest& request) {
-  Result<cluster::Bundle> bundle = cluster::open_bundle(request.bundle, seconds_now());
+  Result<cluster::Bundle> bundle = cluster::open_bundle(request.bundle, wall_seconds());
   if (!bundle) return bundle.error();
   Scratch scratch;
   Result<cluster::TlsFiles> files = cluster::write_tls(*bundle, scratch.path());
@@ -92,13 +89,16 @@ Result<Done> serve_node(const NodeRequest& request) {
   link.node = bundle->name;
   link.secret = bundle->secret;
   link.slots = request.slots;
+  link.offers = offers_here();
+  link.return_wait_max = std::chrono::milliseconds(request.wait_ms);
   link.tell = request.tell;
   link.end = [promise](Result<Done> done) { promise->set_value(std::move(done)); };
   caf::actor_system& actors = (*system)->actors();
+  std::set<std::string> offers = link.offers;
   DispatcherActor line = actors.spawn(link_actor, std::move(link));
   std::vector<NodeActor> slots;
   for (std::uint32_t slot = 0; slot < request.slots; ++slot) {
-    slots.push_back(actors.spawn(node_actor, line, slot_settings(request, *bundle, blobs)));
+    slots.push_back(actors.spawn(node_actor, line, slot_settings(request, *bundle, offers, blobs)));
     caf::anon_send(slots.back(), Pull{});
   }
   Result<Done> done = wait(actors, line, future, request.stop);

@@ -75,7 +75,7 @@ bool conclude(Self self) {
 
 void stop_when_rounds_close(Self self) {
   for (const PlannerActor& planner : self->state.planners)
-    if (planner) self->send(planner, Steer{planner::Stop{"stopped by a person"}});
+    if (planner) self->send(planner, Steer{planner::Stop{"a person asked for it"}});
 }
 
 void start(Self self) {
@@ -89,6 +89,7 @@ void start(Self self) {
   for (std::uint32_t slot = 0; slot < state.run.slots; ++slot) {
     NodeSettings settings;
     settings.name = "local-" + std::to_string(slot);
+    settings.offers = state.run.offers;
     settings.runner = state.run.runner;
     // The dispatcher tells of this node's work as of everybody's.
     settings.tell = [](const std::string&, const Offer&, const std::string&) {};

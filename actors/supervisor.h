@@ -24,6 +24,7 @@ struct Run {
   std::vector<std::shared_ptr<const Search>> searches;
   DispatcherSettings dispatcher;
   Runner runner;
+  std::set<std::string> offers;  // Of the local slots.
   std::uint32_t slots = 2;
   std::function<void(const std::string& kind, const std::string& json)> tell;
   /// Called with each new dispatcher, so that a gateway may serve remote nodes from it.

@@ -66,6 +66,7 @@ Result<bool> Trial::run_screen(const std::string& ptx) {
 
 Result<bool> Trial::run(Gate gate) {
   WorkRequest asked = request_of(search, course, gate, end.candidate, incumbent);
+  if (request.begin) request.begin(gate);
   WorkReply reply = request.runner(encode(asked));
   if (reply.outcome == WorkReply::Outcome::error) return reply.error;
   note(reply.verdict, reply.passed, key_of(search, asked, end.candidate));
@@ -112,9 +113,7 @@ Result<Done> keep(Trial& trial, store::Store& store, const std::string& ptx) {
     row.resources_json = trial.end.resources_json;
     if (Result<Done> put = store::admit(store, trial.batch, key, row); !put) return put;
   }
-  Result<store::Committed> committed = store.commit(std::move(trial.batch.durable()));
-  if (!committed) return committed.error();
-  return Done{};
+  return store.keep(std::move(trial.batch.durable()));
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ struct TrialRequest {
   std::filesystem::path candidate, contract, store;
   std::uint64_t seed = 0;
   Runner runner;
+  std::function<void(Gate)> begin;  // Before each gate.
   std::function<void(const Verdict&)> tell;
 };
 

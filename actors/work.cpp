@@ -196,6 +196,22 @@ Result<WorkReply> decode_reply(std::string_view bytes) {
   return reply;
 }
 
+std::set<std::string> needs_of(const WorkRequest& request) {
+  std::set<std::string> needs{"gate:" + std::string(name_of(request.gate))};
+  bool assembles = request.gate == Gate::assemble || request.gate == Gate::benchmark;
+  if (assembles && !request.assembler.empty()) needs.insert("tool:" + request.assembler);
+  return needs;
+}
+
+std::set<std::string> offers_here() {
+  std::set<std::string> offers;
+  for (Gate gate : {Gate::assemble, Gate::sanitize, Gate::test, Gate::verify, Gate::benchmark})
+    offers.insert("gate:" + std::string(name_of(gate)));
+  for (const gpu_node::Assembler& assembler : gpu_node::find_assemblers())
+    offers.insert("tool:ptxas " + assembler.version);
+  return offers;
+}
+
 WorkReply run_work(const WorkRequest& request) {
   switch (request.gate) {
     case Gate::assemble:

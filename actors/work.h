@@ -10,6 +10,7 @@
 // this gate made of it, for verify a Proof and for benchmark a Timing.
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -39,6 +40,12 @@ std::string encode(const WorkRequest& request);
 Result<WorkRequest> decode_request(std::string_view bytes);
 std::string encode(const WorkReply& reply);
 Result<WorkReply> decode_reply(std::string_view bytes);
+
+/// What a node must offer to run this: "gate:test", and of gates that assemble
+/// "tool:ptxas 13.0.88".
+std::set<std::string> needs_of(const WorkRequest& request);
+/// What this machine offers: every gate, and each assembler that is found.
+std::set<std::string> offers_here();
 
 /// Runs the gate here and now; a child process does nothing else.
 WorkReply run_work(const WorkRequest& request);

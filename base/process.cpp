@@ -92,11 +92,12 @@ bool exchange(Pipe& in, Pipe& out, Pipe& err, std::string_view input, const Proc
   if (input.empty()) in.close_end(1);
   while (out.ends[0] >= 0 || err.ends[0] >= 0 || in.ends[1] >= 0) {
     auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
-    if (left.count() <= 0) return true;
+    if (left.count() <= 0 || (limits.stop != nullptr && *limits.stop)) return true;
     std::array<pollfd, 3> polled{
         {{in.ends[1], POLLOUT, 0}, {out.ends[0], POLLIN, 0}, {err.ends[0], POLLIN, 0}}};
     if (::poll(polled.data(), polled.size(),
-               static_cast<int>(std::min<long long>(left.count(), 1000))) < 0 &&
+               static_cast<int>(
+                   std::min<long long>(left.count(), limits.stop == nullptr ? 1000 : 50))) < 0 &&
         errno != EINTR)
       return true;
     if ((polled[0].revents & (POLLERR | POLLHUP)) != 0) in.close_end(1);

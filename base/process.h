@@ -3,6 +3,7 @@
 // Runs a program in a child process group under limits; the only way that ptxas, a proof or a
 // device job runs.
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -19,6 +20,7 @@ struct ProcessLimits {
   std::uint64_t memory_bytes = 0;  // Address space; 0 is no limit.
   std::uint64_t cpu_seconds = 0;   // 0 is no limit.
   std::uint64_t output_bytes = 64ull << 20;
+  const std::atomic<bool>* stop = nullptr;  // Once true, the group is killed as at a limit.
 };
 
 struct ProcessEnd {

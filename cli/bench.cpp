@@ -4,7 +4,7 @@
 
 namespace lathe::cli {
 
-Body declare_bench(CLI::App& app) {
+Body declare_bench(App& app) {
   auto options = std::make_shared<GateOptions>();
   add_gate_options(app, *options);
   app.add_option("--incumbent", options->incumbent, "PTX to compare with; else the reference");

@@ -1,8 +1,8 @@
 // lathe cluster init, admit, revoke: the farm's identity.
 
-#include <chrono>
 #include <cstdio>
 
+#include "base/clock.h"
 #include "cli/complaint.h"
 #include "cli/exit_status.h"
 #include "cli/run_end.h"
@@ -13,19 +13,12 @@ namespace lathe::cli {
 namespace {
 
 struct Options {
-  CLI::App *init = nullptr, *admit = nullptr, *revoke = nullptr;
+  App *init = nullptr, *admit = nullptr, *revoke = nullptr;
   std::string directory, name, address, out;
 };
 
-std::uint64_t now_s() {
-  using std::chrono::system_clock;
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::seconds>(system_clock::now().time_since_epoch())
-          .count());
-}
-
 int run_init(const Options& options) {
-  if (Result<Done> made = cluster::init_cluster(options.directory, now_s()); !made)
+  if (Result<Done> made = cluster::init_cluster(options.directory, wall_seconds()); !made)
     return complain(made.error());
   std::printf(
       "made %s; admit nodes with: lathe cluster admit NAME --dir %s --address HOST:PORT --out "
@@ -36,10 +29,10 @@ int run_init(const Options& options) {
 
 int run_admit(const Options& options) {
   if (Result<Address> address = parse_address(options.address); !address)
-    return complain(address.error()), exit_usage;
+    return complain_with(exit_usage, address.error());
   std::string out = options.out.empty() ? options.name + ".bundle" : options.out;
   Result<cluster::Bundle> bundle =
-      cluster::admit_node(options.directory, options.name, options.address, out, now_s());
+      cluster::admit_node(options.directory, options.name, options.address, out, wall_seconds());
   if (!bundle) return complain(bundle.error());
   std::printf(
       "wrote %s, valid for %llu days: whoever holds it is %s; join with: lathe node --join %s\n",
@@ -57,20 +50,20 @@ int run_revoke(const Options& options) {
 
 }  // namespace
 
-Body declare_cluster(CLI::App& app) {
+Body declare_cluster(App& app) {
   auto options = std::make_shared<Options>();
   options->init = app.add_subcommand("init", "make a farm's authority, certificate and keys");
-  options->init->add_option("directory", options->directory, "the folder to make")->required();
+  options->init->add_option("directory", options->directory, "the folder to make").required();
   options->admit = app.add_subcommand("admit", "write the bundle with which one node joins");
-  options->admit->add_option("name", options->name, "the node's name")->required();
-  options->admit->add_option("--dir", options->directory, "the farm's folder")->required();
+  options->admit->add_option("name", options->name, "the node's name").required();
+  options->admit->add_option("--dir", options->directory, "the farm's folder").required();
   options->admit->add_option("--address", options->address, "the coordinator's HOST:PORT")
-      ->required();
+      .required();
   options->admit->add_option("--out", options->out, "the bundle's file (default: NAME.bundle)");
   options->revoke = app.add_subcommand("revoke", "refuse a node from now on");
-  options->revoke->add_option("name", options->name, "the node's name")->required();
-  options->revoke->add_option("--dir", options->directory, "the farm's folder")->required();
-  app.require_subcommand(1);
+  options->revoke->add_option("name", options->name, "the node's name").required();
+  options->revoke->add_option("--dir", options->directory, "the farm's folder").required();
+  app.require_subcommand();
   return [options] {
     if (options->init->parsed()) return run_init(*options);
     return options->admit->parsed() ? run_admit(*options) : run_revoke(*options);

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "cli/exit_status.h"
 
 namespace lathe::cli {
@@ -41,6 +42,35 @@ std::string caret_under(const std::string& line, std::uint32_t column) {
   return blank + "^";
 }
 
+Json json_of(const Error& error) {
+  Json json;
+  if (!error.place.file.empty()) json["file"] = error.place.file;
+  if (error.place.line != 0) json["line"] = error.place.line;
+  if (error.place.column != 0) json["column"] = error.place.column;
+  json["what"] = error.what;
+  if (!error.remedy.empty()) json["help"] = error.remedy;
+  return json;
+}
+
+int say(int status, const std::vector<Error>& errors, Form form) {
+  Json document;
+  document["schema"] = "lathe/error/1";
+  document["exit_status"] = status;
+  document["errors"] = Json::array();
+  for (std::size_t i = 0; i < errors.size() && i < complaints_max; ++i) {
+    std::fputs(complaint(errors[i]).c_str(), stderr);
+    document["errors"].push_back(json_of(errors[i]));
+  }
+  if (errors.size() > complaints_max) {
+    std::fprintf(stderr, "and %zu more\n", errors.size() - complaints_max);
+    document["further"] = errors.size() - complaints_max;
+  }
+  // A path may hold any bytes, JSON only text.
+  if (form == Form::json)
+    std::printf("%s\n", document.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+  return status;
+}
+
 }  // namespace
 
 std::string complaint(const Error& error) {
@@ -54,17 +84,15 @@ std::string complaint(const Error& error) {
   return text;
 }
 
-int complain(const Error& error) {
-  std::fputs(complaint(error).c_str(), stderr);
-  return exit_status(error);
+int complain(const Error& error, Form form) {
+  return complain_with(exit_status(error), error, form);
 }
 
-int complain(const std::vector<Error>& errors) {
-  for (std::size_t i = 0; i < errors.size() && i < complaints_max; ++i)
-    std::fputs(complaint(errors[i]).c_str(), stderr);
-  if (errors.size() > complaints_max)
-    std::fprintf(stderr, "and %zu more\n", errors.size() - complaints_max);
-  return errors.empty() ? exit_done : exit_status(errors.front());
+int complain(const std::vector<Error>& errors, Form form) {
+  if (errors.empty()) return exit_done;
+  return say(exit_status(errors.front()), errors, form);
 }
+
+int complain_with(int status, const Error& error, Form form) { return say(status, {error}, form); }
 
 }  // namespace lathe::cli

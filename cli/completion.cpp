@@ -1,5 +1,6 @@
 // lathe completion: a script for bash, and the same for zsh, made of the options that there are.
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <string>
 
@@ -42,10 +43,10 @@ std::string script_of(CLI::App& root) {
 
 }  // namespace
 
-Body declare_completion(CLI::App& app) {
+Body declare_completion(App& app) {
   auto shell = std::make_shared<std::string>();
-  app.add_option("shell", *shell, "bash or zsh")->required()->check(CLI::IsMember({"bash", "zsh"}));
-  CLI::App* root = app.get_parent();
+  app.add_option("shell", *shell, "bash or zsh").required().one_of({"bash", "zsh"});
+  CLI::App* root = app.program();
   return [shell, root] {
     if (*shell == "zsh") std::printf("autoload -U +X bashcompinit && bashcompinit\n");
     std::printf("%s", script_of(*root).c_str());

@@ -1,11 +1,13 @@
 // lathe contract: check a contract's directory, or show what it says.
 
 #include <cstdio>
+#include <filesystem>
 
 #include "base/json.h"
 #include "cli/complaint.h"
 #include "cli/exit_status.h"
 #include "cli/subcommand.h"
+#include "gpu_node/gpu_node.h"
 #include "pipeline/admission.h"
 
 namespace lathe::cli {
@@ -95,6 +97,19 @@ Json json_of(const Error& error) {
   return json;
 }
 
+/// Runs the reference's edges. Where it breaks a rule the contract does not hold; where that cannot
+/// be told, the reason comes back.
+std::string try_it(Opened& opened, const std::string& directory) {
+  if (opened.contract == nullptr) return {};
+  Result<Done> tried = gpu_node::try_reference(opened.contract, {});
+  if (tried) return {};
+  Error error = tried.error();
+  if (error.fault != Fault::malformed) return error.what;
+  error.place.file = (std::filesystem::path(directory) / error.place.file).string();
+  opened = {nullptr, {std::move(error)}};
+  return {};
+}
+
 int check(const Options& options) {
   int status = exit_done;
   Json json;
@@ -102,6 +117,7 @@ int check(const Options& options) {
   json["contracts"] = Json::array();
   for (const std::string& directory : options.directories) {
     Opened opened = open_contract(directory);
+    std::string untried = try_it(opened, directory);
     Json one;
     one["directory"] = directory;
     one["holds"] = opened.contract != nullptr;
@@ -113,6 +129,9 @@ int check(const Options& options) {
                     short_hex(opened.contract->identity()).c_str(), opened.contract->target.c_str(),
                     static_cast<unsigned long long>(opened.contract->launch.blocks()),
                     opened.contract->launch.threads());
+      if (!untried.empty()) one["not_run"] = untried;
+      if (!untried.empty() && !options.json)
+        std::printf("  the reference was not run: %s\n", untried.c_str());
     }
     one["complaints"] = Json::array();
     for (const Error& error : opened.errors) one["complaints"].push_back(json_of(error));
@@ -125,7 +144,7 @@ int check(const Options& options) {
 
 int show(const Options& options) {
   Opened opened = open_contract(options.directories.front());
-  if (opened.contract == nullptr) return complain(opened.errors);
+  if (opened.contract == nullptr) return complain(opened.errors, form_of(options.json));
   if (options.json)
     std::printf("%s\n", json_of(*opened.contract).dump(2).c_str());
   else
@@ -136,16 +155,14 @@ int show(const Options& options) {
 
 }  // namespace
 
-Body declare_contract(CLI::App& app) {
+Body declare_contract(App& app) {
   auto options = std::make_shared<Options>();
-  app.require_subcommand(1);
-  CLI::App* checks = app.add_subcommand("check", "whether a contract can mean anything");
-  checks->add_option("directories", options->directories, "contract directories")->required();
-  CLI::App* shows = app.add_subcommand("show", "its canonical text and identity");
-  shows->add_option("directory", options->directories, "contract directory")
-      ->required()
-      ->expected(1);
-  for (CLI::App* one : {checks, shows})
+  app.require_subcommand();
+  App* checks = app.add_subcommand("check", "whether a contract can mean anything");
+  checks->add_option("directories", options->directories, "contract directories").required();
+  App* shows = app.add_subcommand("show", "its canonical text and identity");
+  shows->add_option("directory", options->directories, "contract directory").required().expected(1);
+  for (App* one : {checks, shows})
     one->add_flag("--json", options->json, "one JSON document on standard output");
   return [options, checks] { return checks->parsed() ? check(*options) : show(*options); };
 }

@@ -123,10 +123,10 @@ void print(const Json& json) {
 
 }  // namespace
 
-Body declare_doctor(CLI::App& app) {
+Body declare_doctor(App& app) {
   auto json = std::make_shared<bool>(false);
   app.add_flag("--json", *json, "one JSON document on standard output");
-  CLI::App* root = app.get_parent();
+  CLI::App* root = app.program();
   return [json, root] {
     Json found = examine(*root);
     if (*json)

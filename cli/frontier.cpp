@@ -19,20 +19,20 @@ struct Options {
 
 int run(const Options& options) {
   Result<std::unique_ptr<store::Store>> store = look_at_store(options.store);
-  if (!store) return complain(store.error());
+  if (!store) return complain(store.error(), form_of(options.json));
   Result<std::vector<Digest>> contracts = contracts_named(**store, options.contract);
-  if (!contracts) return complain(contracts.error());
+  if (!contracts) return complain(contracts.error(), form_of(options.json));
   Json json;
   json["schema"] = "lathe/frontier/1";
   json["frontiers"] = Json::array();
   for (const Digest& contract : *contracts) {
     if (options.json) {
       Result<Json> one = frontier_json(**store, contract);
-      if (!one) return complain(one.error());
+      if (!one) return complain(one.error(), form_of(options.json));
       json["frontiers"].push_back(*std::move(one));
     } else {
       Result<std::string> text = frontier_text(**store, contract);
-      if (!text) return complain(text.error());
+      if (!text) return complain(text.error(), form_of(options.json));
       std::printf("%s", text->c_str());
     }
   }
@@ -42,7 +42,7 @@ int run(const Options& options) {
 
 }  // namespace
 
-Body declare_frontier(CLI::App& app) {
+Body declare_frontier(App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("contract", options->contract, "its name, or the first digits of its identity");
   app.add_option("--store", options->store, "folder of the store");

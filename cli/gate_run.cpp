@@ -8,6 +8,7 @@
 #include "cli/complaint.h"
 #include "cli/exit_status.h"
 #include "cli/input_file.h"
+#include "cli/waiting.h"
 #include "gpu_node/gpu_node.h"
 #include "pipeline/admission.h"
 #include "pipeline/figures.h"
@@ -17,7 +18,8 @@ namespace {
 
 class GateRun {
  public:
-  GateRun(const GateOptions& options, std::string_view name) : options_(options) {
+  GateRun(const GateOptions& options, std::string_view name)
+      : options_(options), waiting_(options.quiet) {
     json_["schema"] = "lathe/" + std::string(name) + "/1";
     limits_.seed = options.seed;
     limits_.blocks_max = options.blocks;
@@ -25,12 +27,12 @@ class GateRun {
 
   int run(Gate last) {
     Opened opened = open_contract(options_.contract);
-    if (opened.contract == nullptr) return complain(opened.errors);
+    if (opened.contract == nullptr) return complain(opened.errors, form_of(options_.json));
     Result<std::string> ptx = read_input(options_.file);
-    if (!ptx) return complain(ptx.error());
+    if (!ptx) return complain(ptx.error(), form_of(options_.json));
     Result<std::string> incumbent = opened.contract->reference;
     if (!options_.incumbent.empty()) incumbent = read_input(options_.incumbent);
-    if (!incumbent) return complain(incumbent.error());
+    if (!incumbent) return complain(incumbent.error(), form_of(options_.json));
     json_["contract"] = hex(opened.contract->identity());
     json_["gates"] = Json::array();
     Step<Screened> screened = screen({opened.contract, *std::move(ptx)});
@@ -47,20 +49,28 @@ class GateRun {
     auto figures_of = [](const auto& passed) { return figures(passed); };
     auto assembler = gpu_node::choose_assembler(screened.contract->ptx_isa);
     if (!assembler) return fail(assembler.error());
+    begin(Gate::assemble);
     auto assembled = gpu_node::assemble(screened, *assembler, limits_);
     const Assembled* a = said(Gate::assemble, assembled, figures_of);
     if (a == nullptr) return;
+    begin(Gate::sanitize);
     auto sanitized = gpu_node::sanitize(*a, limits_);
     const Sanitized* s = said(Gate::sanitize, sanitized, figures_of);
     if (s == nullptr || last == Gate::sanitize) return;
+    begin(Gate::test);
     auto tested = gpu_node::test(*s, limits_);
     const Tested* t = said(Gate::test, tested, figures_of);
     if (t == nullptr || last == Gate::test) return;
+    begin(Gate::benchmark);
     auto timed = gpu_node::benchmark(*t, incumbent, *assembler, limits_);
     said(Gate::benchmark, timed, [](const Timed& passed) { return figures(passed.timing); });
   }
 
-  void fail(const Error& error) { status_ = complain(error); }
+  void fail(const Error& error) {
+    waiting_.clear();
+    status_ = complain(error, form_of(options_.json));
+    answered_ = false;
+  }
 
   /// Writes down what a gate answered; what it passed, else null.
   template <class Next, class Figures>
@@ -97,7 +107,7 @@ class GateRun {
     json_["gates"].push_back(std::move(json));
   }
 
-  void print(const Json& json) const {
+  void print(const Json& json) {
     std::string text = json["gate"].get<std::string>() + ": " + json["answer"].get<std::string>();
     if (json.contains("reason")) {
       text += ", " + json["code"].get<std::string>() + ": " + json["reason"].get<std::string>();
@@ -106,30 +116,36 @@ class GateRun {
     } else if (!json["figures"].empty()) {
       text += " " + json["figures"].dump();
     }
+    waiting_.clear();
     std::printf("%s\n", text.c_str());
     std::fflush(stdout);
   }
 
   int finish() {
-    bool answered = status_ == exit_done || status_ == exit_no || status_ == exit_undecided;
-    if (options_.json && answered) std::printf("%s\n", json_.dump(2).c_str());
+    waiting_.begin("");
+    waiting_.clear();
+    if (options_.json && answered_) std::printf("%s\n", json_.dump(2).c_str());
     return status_;
   }
 
+  void begin(Gate gate) { waiting_.begin(std::string(name_of(gate))); }
+
   const GateOptions& options_;
+  Waiting waiting_;
   gpu_node::Limits limits_;
   Json json_;
   int status_ = exit_done;
+  bool answered_ = true;
 };
 
 }  // namespace
 
-void add_gate_options(CLI::App& app, GateOptions& options) {
-  app.add_option("file", options.file, "the candidate's PTX, or - for standard input")->required();
-  app.add_option("--contract", options.contract, "contract directory")->required();
+void add_gate_options(App& app, GateOptions& options) {
+  app.add_option("file", options.file, "the candidate's PTX, or - for standard input").required();
+  app.add_option("--contract", options.contract, "contract directory").required();
   app.add_option("--seed", options.seed, "of the inputs and of which blocks are sampled");
   app.add_option("--blocks", options.blocks, "blocks at most that are run of a large grid")
-      ->check(CLI::PositiveNumber);
+      .positive();
   app.add_flag("--json", options.json, "one JSON document on standard output");
   app.add_flag("--quiet", options.quiet, "say nothing but complaints");
 }

@@ -19,7 +19,7 @@ struct GateOptions {
 };
 
 /// Declares file, contract, seed, blocks and the output's form.
-void add_gate_options(CLI::App& app, GateOptions& options);
+void add_gate_options(App& app, GateOptions& options);
 
 /// Runs the gates up to `last` and says what they answered; the JSON is of schema lathe/NAME/1.
 int run_gates(const GateOptions& options, Gate last, std::string_view name);

@@ -38,32 +38,30 @@ Result<Done> understand(Options& options) {
 }
 
 int run(Options& options) {
+  Form form = form_of(options.run.json);
   if (Result<Done> understood = understand(options); !understood) {
-    complain(understood.error());
-    return understood.error().fault == Fault::unavailable ? exit_unavailable : exit_usage;
+    bool absent = understood.error().fault == Fault::unavailable;
+    return complain_with(absent ? exit_unavailable : exit_usage, understood.error(), form);
   }
   Result<actors::World> world = make_world(options.run);
-  if (!world) return complain(world.error());
+  if (!world) return complain_with(exit_usage, world.error(), form);
   options.request.world = *std::move(world);
   return show_run_end(options.run, actors::lower(options.request));
 }
 
 }  // namespace
 
-Body declare_lower(CLI::App& app) {
+Body declare_lower(App& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("contracts", options->contracts, "contract directories")->required();
-  app.add_option("--rounds", options->request.rounds, "rounds at most")->check(CLI::Range(0, 1000));
-  app.add_option("--branches", options->request.branches, "candidates a round")
-      ->check(CLI::Range(1, 64));
-  app.add_option("--budget", options->budget, "dollars that models may cost")
-      ->check(CLI::NonNegativeNumber);
+  app.add_option("DIR", options->contracts, "contract directories").required();
+  app.add_option("--rounds", options->request.rounds, "rounds at most").between(0, 1000);
+  app.add_option("--branches", options->request.branches, "candidates a round").between(1, 64);
+  app.add_option("--budget", options->budget, "dollars that models may cost").not_negative();
   app.add_option("--model", options->model, "PROVIDER[:ARGUMENT], or none");
   app.add_option("--device", options->device, "auto, emulated or a GPU's UUID");
-  app.add_option("--start", options->start, "reference or source")
-      ->check(CLI::IsMember({"reference", "source"}));
+  app.add_option("--start", options->start, "reference or source").one_of({"reference", "source"});
   app.add_option("--verification", options->policy, "gate, label or off")
-      ->check(CLI::IsMember({"gate", "label", "off"}));
+      .one_of({"gate", "label", "off"});
   app.add_option("--seed", options->request.seed, "decides everything that is drawn");
   add_run_options(app, options->run);
   return [options] { return run(*options); };

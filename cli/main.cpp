@@ -1,10 +1,13 @@
 // The program: finds the subcommand, runs it, and turns what it says into an exit status.
 
+#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 
+#include "base/names.h"
 #include "cli/complaint.h"
 #include "cli/exit_status.h"
 #include "cli/settings.h"
@@ -14,25 +17,55 @@
 namespace lathe::cli {
 namespace {
 
+/// What is wrong with these words: an unknown subcommand is named, with the nearest known one.
+Error usage_error(int count, char** words, const CLI::ParseError& error) {
+  std::string first = count > 1 ? words[1] : "";
+  std::vector<std::string_view> names;
+  for (const Subcommand& subcommand : subcommands)
+    if (!subcommand.hidden) names.push_back(subcommand.name);
+  bool known = std::find(names.begin(), names.end(), first) != names.end();
+  if (!known && !first.empty() && first[0] != '-') {
+    std::string near = nearest_name(first, names);
+    return {Fault::malformed,
+            "there is no subcommand `" + first + "`",
+            near.empty() ? "lathe --help lists them" : "did you mean `" + near + "`?",
+            {}};
+  }
+  return {Fault::malformed,
+          error.what(),
+          "see lathe " + (known ? first + " " : std::string()) + "--help",
+          {}};
+}
+
+bool asks_for_json(int count, char** words) {
+  return std::any_of(words, words + count,
+                     [](const char* word) { return std::string_view(word) == "--json"; });
+}
+
 int run(int count, char** words) {
   CLI::App app{
       "Lathe lowers Triton kernels to PTX by search; every candidate is tested and proved."};
   app.require_subcommand(1);
   app.set_version_flag("--version", version_text());
   app.set_help_all_flag("--help-all", "every subcommand's help");
-  std::vector<std::pair<CLI::App*, Body>> bodies;
+  std::vector<std::pair<std::unique_ptr<App>, Body>> bodies;
   for (const Subcommand& subcommand : subcommands) {
     CLI::App* own = app.add_subcommand(std::string(subcommand.name), std::string(subcommand.what));
     if (subcommand.hidden) own->group("");
     if (!subcommand.example.empty()) own->footer("Example: " + std::string(subcommand.example));
-    bodies.emplace_back(own, subcommand.declare(*own));
+    auto app_of_it = std::make_unique<App>(*own);
+    Body body = subcommand.declare(*app_of_it);
+    bodies.emplace_back(std::move(app_of_it), std::move(body));
   }
-  if (std::vector<Error> errors = apply_settings(app); !errors.empty()) return complain(errors);
+  Form form = form_of(asks_for_json(count, words));
+  if (std::vector<Error> errors = apply_settings(app); !errors.empty())
+    return complain(errors, form);
   try {
     app.parse(count, words);
   } catch (const CLI::ParseError& error) {
-    int status = app.exit(error);
-    return status == 0 ? exit_done : exit_usage;
+    // Help and the version come this way too.
+    if (error.get_exit_code() == 0) return app.exit(error), exit_done;
+    return complain_with(exit_usage, usage_error(count, words, error), form);
   }
   for (const auto& [own, body] : bodies)
     if (own->parsed()) return body();

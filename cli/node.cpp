@@ -1,5 +1,7 @@
 // lathe node: takes work from a coordinator until the run is over or somebody stops it.
 
+#include <cstdio>
+
 #include "cli/complaint.h"
 #include "cli/exit_status.h"
 #include "cli/progress.h"
@@ -8,24 +10,32 @@
 
 namespace lathe::cli {
 
-Body declare_node(CLI::App& app) {
+Body declare_node(App& app) {
   struct Options {
     std::string bundle;
     std::uint32_t slots = 1;
+    double wait_seconds = 60;
     bool quiet = false;
   };
   auto options = std::make_shared<Options>();
-  app.add_option("--join", options->bundle, "the bundle of lathe cluster admit")->required();
-  app.add_option("--slots", options->slots, "pieces of work at a time")->check(CLI::Range(1, 1024));
+  app.add_option("--join", options->bundle, "the bundle of lathe cluster admit").required();
+  app.add_option("--slots", options->slots, "pieces of work at a time").between(1, 1024);
+  app.add_option("--wait", options->wait_seconds,
+                 "seconds to wait for a coordinator that was there and is gone")
+      .between(0.0, 86400.0);
   app.add_flag("--quiet", options->quiet, "no progress");
   return [options] {
     actors::NodeRequest request;
     request.bundle = options->bundle;
     request.slots = options->slots;
+    request.wait_ms = static_cast<std::uint64_t>(options->wait_seconds * 1000);
     request.tell = make_progress(options->quiet ? Loudness::quiet : Loudness::verbose);
     request.stop = &stop_on_interrupt();
     Result<Done> served = actors::serve_node(request);
-    return served ? static_cast<int>(exit_done) : complain(served.error());
+    if (!served) return complain(served.error());
+    bool interrupted = stop_on_interrupt() != 0;
+    if (!options->quiet && !interrupted) std::fputs("lathe: the run is over\n", stderr);
+    return static_cast<int>(interrupted ? exit_interrupted : exit_done);
   };
 }
 

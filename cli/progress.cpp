@@ -52,7 +52,8 @@ std::string line_of(const std::string& kind, const Json& json) {
     std::string decision = member(json, "decision");
     return decision.empty() ? "" : "round " + member(json, "round") + " closed: " + decision;
   }
-  if (kind == "node" || kind == "restart" || kind == "listening" || kind == "stale")
+  if (kind == "node" || kind == "restart" || kind == "listening" || kind == "stale" ||
+      kind == "waits")
     return kind + ": " + json.dump();
   return {};
 }

@@ -111,18 +111,18 @@ int explain(const Options& options) {
 
 }  // namespace
 
-Body declare_ptx(CLI::App& app) {
+Body declare_ptx(App& app) {
   auto options = std::make_shared<Options>();
-  app.require_subcommand(1);
-  CLI::App* references = app.add_subcommand("reference", "the forms of an instruction");
+  app.require_subcommand();
+  App* references = app.add_subcommand("reference", "the forms of an instruction");
   references->add_option("opcode", options->opcode, "add, or with modifiers: add.rn.f32")
-      ->required();
+      .required();
   references->add_option("--target", options->target, "sm_89, sm_90a, sm_100a");
   references->add_option("--isa", options->isa, "the .version of the module");
-  CLI::App* formats = app.add_subcommand("fmt", "a file's normal form");
-  formats->add_option("file", options->file, "PTX, or - for standard input")->required();
-  CLI::App* explains = app.add_subcommand("explain", "each instruction with its form");
-  explains->add_option("file", options->file, "PTX, or - for standard input")->required();
+  App* formats = app.add_subcommand("fmt", "a file's normal form");
+  formats->add_option("file", options->file, "PTX, or - for standard input").required();
+  App* explains = app.add_subcommand("explain", "each instruction with its form");
+  explains->add_option("file", options->file, "PTX, or - for standard input").required();
   return [options, references, formats] {
     if (references->parsed()) return reference(*options);
     return formats->parsed() ? fmt(*options) : explain(*options);

@@ -30,7 +30,7 @@ Json json_of(const actors::RunEnd& end, const store::Store& store, bool& whole) 
 
 }  // namespace
 
-void add_run_options(CLI::App& app, RunOptions& options) {
+void add_run_options(App& app, RunOptions& options) {
   app.add_option("--store", options.store, "folder of the store");
   app.add_option("--cluster", options.cluster,
                  "folder of the farm's identity (lathe cluster init)");
@@ -40,7 +40,7 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   app.add_option("--slots", options.slots,
                  "local node slots (default: one a core; 0 only with --listen)");
   app.add_option("--lease", options.lease_seconds, "seconds that a node may be silent")
-      ->check(CLI::Range(0.1, 3600.0));
+      .between(0.1, 3600.0);
   app.add_flag("--json", options.json, "one JSON document on standard output");
   app.add_flag("--quiet", options.quiet, "no progress");
   app.add_flag("--verbose", options.verbose, "every event");
@@ -87,9 +87,9 @@ Result<actors::World> make_world(const RunOptions& options) {
 }
 
 int show_run_end(const RunOptions& options, const Result<actors::RunEnd>& end) {
-  if (!end) return complain(end.error());
+  if (!end) return complain(end.error(), form_of(options.json));
   Result<std::unique_ptr<store::Store>> store = look_at_store(options.store);
-  if (!store) return complain(store.error());
+  if (!store) return complain(store.error(), form_of(options.json));
   bool failed = false, whole = true;
   for (const actors::SearchEnd& search : end->searches) failed = failed || search.failed;
   if (options.json) {
@@ -97,13 +97,18 @@ int show_run_end(const RunOptions& options, const Result<actors::RunEnd>& end) {
   } else {
     for (const actors::SearchEnd& search : end->searches) {
       Result<std::string> text = frontier_text(**store, search.contract);
-      if (!text) return complain(text.error());
+      if (!text) return complain(text.error(), form_of(options.json));
       std::printf("%s", text->c_str());
       std::printf("ended: %s\n", search.reason.c_str());
     }
   }
   if (!whole) return exit_own_fault;
   if (std::fflush(stdout) != 0) return exit_io;
+  if (end->interrupted) {
+    std::fprintf(stderr, "lathe: interrupted; it goes on with: lathe resume %llu --store %s\n",
+                 static_cast<unsigned long long>(end->run), (*store)->path().c_str());
+    return exit_interrupted;
+  }
   return failed ? exit_no : exit_done;
 }
 

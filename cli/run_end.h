@@ -2,10 +2,10 @@
 
 // What lower and resume share: the world that a run lives in, and how its end is shown.
 
-#include <CLI/CLI.hpp>
 #include <string>
 
 #include "actors/run.h"
+#include "cli/app.h"
 
 namespace lathe::cli {
 
@@ -16,7 +16,7 @@ struct RunOptions {
   bool json = false, quiet = false, verbose = false;
 };
 
-void add_run_options(CLI::App& app, RunOptions& options);
+void add_run_options(App& app, RunOptions& options);
 
 /// Errors: malformed where --listen and --cluster do not come together or the address does not
 /// read.

@@ -1,20 +1,36 @@
 // lathe runs: what runs a store holds, the newest first.
 
 #include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <string_view>
 
 #include "base/json.h"
 #include "cli/complaint.h"
 #include "cli/exit_status.h"
 #include "cli/store_place.h"
 #include "cli/subcommand.h"
+#include "store/owner.h"
 
 namespace lathe::cli {
 namespace {
 
-const char* name_of(store::RunState state) {
+/// The run that the store's owner carries out, if it does that: the newest, unless `lathe resume`
+/// was given another's number. A run that has not ended and is not this one was interrupted.
+std::uint64_t carried_run(const std::optional<std::string>& owner, std::uint64_t newest) {
+  constexpr std::string_view resume = "lathe resume ";
+  if (!owner) return 0;
+  if (owner->starts_with(resume)) {
+    std::uint64_t number = std::strtoull(owner->c_str() + resume.size(), nullptr, 10);
+    return number != 0 ? number : newest;
+  }
+  return owner->starts_with("lathe lower") ? newest : 0;
+}
+
+const char* name_of(store::RunState state, bool carried) {
   switch (state) {
     case store::RunState::running:
-      return "interrupted or running";
+      return carried ? "running" : "interrupted";
     case store::RunState::paused:
       return "paused";
     case store::RunState::stopped:
@@ -27,23 +43,26 @@ const char* name_of(store::RunState state) {
 
 int run(const std::string& place, bool as_json) {
   Result<std::unique_ptr<store::Store>> store = look_at_store(place);
-  if (!store) return complain(store.error());
+  if (!store) return complain(store.error(), form_of(as_json));
   auto rows = (*store)->rows<store::RunKey>();
-  if (!rows) return complain(rows.error());
+  if (!rows) return complain(rows.error(), form_of(as_json));
+  std::uint64_t newest = rows->empty() ? 0 : rows->front().first.run.number;
+  std::uint64_t carried = carried_run(store::owner_of((*store)->path()), newest);
   Json json;
   json["schema"] = "lathe/runs/1";
   json["runs"] = Json::array();
   for (const auto& [key, record] : *rows) {
     Json one;
     one["run"] = key.run.number;
-    one["state"] = name_of(record.state);
+    const char* state = name_of(record.state, key.run.number == carried);
+    one["state"] = state;
     for (const Digest& contract : record.contracts) one["contracts"].push_back(hex(contract));
     if (!record.outcome.empty()) one["outcome"] = record.outcome;
     json["runs"].push_back(one);
     if (!as_json)
       std::printf("run %llu  %s  %zu contract(s)  %s\n",
-                  static_cast<unsigned long long>(key.run.number), name_of(record.state),
-                  record.contracts.size(), record.outcome.c_str());
+                  static_cast<unsigned long long>(key.run.number), state, record.contracts.size(),
+                  record.outcome.c_str());
   }
   if (as_json) std::printf("%s\n", json.dump(2).c_str());
   return exit_done;
@@ -51,7 +70,7 @@ int run(const std::string& place, bool as_json) {
 
 }  // namespace
 
-Body declare_runs(CLI::App& app) {
+Body declare_runs(App& app) {
   auto place = std::make_shared<std::string>();
   auto json = std::make_shared<bool>(false);
   app.add_option("--store", *place, "folder of the store");

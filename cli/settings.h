@@ -3,13 +3,16 @@
 // Where an option's value comes from when its flag is absent: LATHE_<OPTION>, then lathe.toml in
 // the working folder, else in the user's configuration folder.
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+
+namespace CLI {
+class App;
+}
 
 namespace lathe::cli {
 

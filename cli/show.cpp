@@ -89,11 +89,22 @@ void print_text(const Found& found) {
   std::printf("%s", ptx::diff(found.parent_ptx, found.ptx).c_str());
 }
 
+bool are_digits(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
 int run(const Options& options) {
+  if (!are_digits(options.candidate))
+    return complain_with(exit_usage,
+                         {Fault::malformed,
+                          "`" + options.candidate + "` is not the beginning of a digest",
+                          "give the first hexadecimal digits that lathe frontier shows",
+                          {}},
+                         form_of(options.json));
   Result<std::unique_ptr<store::Store>> store = look_at_store(options.store);
-  if (!store) return complain(store.error());
+  if (!store) return complain(store.error(), form_of(options.json));
   Result<Found> found = find(**store, options.candidate);
-  if (!found) return complain(found.error());
+  if (!found) return complain(found.error(), form_of(options.json));
   if (options.ptx)
     std::fwrite(found->ptx.data(), 1, found->ptx.size(), stdout);
   else if (options.json)
@@ -105,9 +116,9 @@ int run(const Options& options) {
 
 }  // namespace
 
-Body declare_show(CLI::App& app) {
+Body declare_show(App& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("candidate", options->candidate, "the first digits of its digest")->required();
+  app.add_option("candidate", options->candidate, "the first digits of its digest").required();
   app.add_option("--store", options->store, "folder of the store");
   app.add_flag("--ptx", options->ptx, "its PTX alone");
   app.add_flag("--json", options->json, "one JSON document on standard output");

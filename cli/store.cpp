@@ -37,13 +37,12 @@ int run_export(const Options& options) {
 
 }  // namespace
 
-Body declare_store(CLI::App& app) {
+Body declare_store(App& app) {
   auto options = std::make_shared<Options>();
-  CLI::App* out =
-      app.add_subcommand("export", "rounds, verdicts, ledger and frontier as JSON lines");
+  App* out = app.add_subcommand("export", "rounds, verdicts, ledger and frontier as JSON lines");
   out->add_option("--store", options->store, "folder of the store");
   out->add_option("--contract", options->contract, "only this one");
-  app.require_subcommand(1);
+  app.require_subcommand();
   return [options] { return run_export(*options); };
 }
 

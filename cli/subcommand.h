@@ -3,10 +3,12 @@
 // Every subcommand: one file of its name, one line here. Each declares its options and gives back
 // what runs it.
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <functional>
+#include <memory>
 #include <string_view>
+
+#include "cli/app.h"
 
 namespace lathe::cli {
 
@@ -14,27 +16,27 @@ namespace lathe::cli {
 using Body = std::function<int()>;
 
 /// Declares a subcommand's options on its own (already named) app.
-using Declare = Body (*)(CLI::App& app);
+using Declare = Body (*)(App& app);
 
-Body declare_bench(CLI::App& app);
-Body declare_cluster(CLI::App& app);
-Body declare_completion(CLI::App& app);
-Body declare_contract(CLI::App& app);
-Body declare_doctor(CLI::App& app);
-Body declare_frontier(CLI::App& app);
-Body declare_lower(CLI::App& app);
-Body declare_node(CLI::App& app);
-Body declare_ptx(CLI::App& app);
-Body declare_resume(CLI::App& app);
-Body declare_runs(CLI::App& app);
-Body declare_sanitize(CLI::App& app);
-Body declare_show(CLI::App& app);
-Body declare_store(CLI::App& app);
-Body declare_test(CLI::App& app);
-Body declare_try(CLI::App& app);
-Body declare_verify(CLI::App& app);
-Body declare_version(CLI::App& app);
-Body declare_worker(CLI::App& app);
+Body declare_bench(App& app);
+Body declare_cluster(App& app);
+Body declare_completion(App& app);
+Body declare_contract(App& app);
+Body declare_doctor(App& app);
+Body declare_frontier(App& app);
+Body declare_lower(App& app);
+Body declare_node(App& app);
+Body declare_ptx(App& app);
+Body declare_resume(App& app);
+Body declare_runs(App& app);
+Body declare_sanitize(App& app);
+Body declare_show(App& app);
+Body declare_store(App& app);
+Body declare_test(App& app);
+Body declare_try(App& app);
+Body declare_verify(App& app);
+Body declare_version(App& app);
+Body declare_worker(App& app);
 
 struct Subcommand {
   std::string_view name, what, example;

@@ -4,7 +4,7 @@
 
 namespace lathe::cli {
 
-Body declare_test(CLI::App& app) {
+Body declare_test(App& app) {
   auto options = std::make_shared<GateOptions>();
   add_gate_options(app, *options);
   return [options] { return run_gates(*options, Gate::test, "test"); };

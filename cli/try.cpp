@@ -11,6 +11,7 @@
 #include "cli/frontier_view.h"
 #include "cli/store_place.h"
 #include "cli/subcommand.h"
+#include "cli/waiting.h"
 #include "pipeline/figures.h"
 
 namespace lathe::cli {
@@ -19,7 +20,7 @@ namespace {
 struct Options {
   std::string candidate, contract, store;
   std::uint64_t seed = 0;
-  bool json = false, difference = false;
+  bool json = false, quiet = false, difference = false;
 };
 
 std::string line_of(const Verdict& verdict, const std::string& file) {
@@ -59,19 +60,26 @@ int status_of(const actors::TrialEnd& end) {
 }
 
 int run(const Options& options) {
+  Waiting waiting(options.quiet);
   actors::TrialRequest request{options.candidate,
                                options.contract,
                                store_place(options.store),
                                options.seed,
                                actors::child_runner(std::chrono::seconds(3600), 0),
+                               [&](Gate gate) { waiting.begin(std::string(name_of(gate))); },
                                {}};
   if (!options.json)
     request.tell = [&](const Verdict& verdict) {
+      waiting.clear();
       std::printf("%s\n", line_of(verdict, options.candidate).c_str());
       std::fflush(stdout);
     };
   Result<actors::TrialEnd> end = actors::try_candidate(request);
-  if (!end) return complain(end.error());
+  waiting.begin("");
+  waiting.clear();
+  if (!end) return complain(end.error(), form_of(options.json));
+  if (!options.quiet)
+    std::fprintf(stderr, "lathe: kept in the store %s\n", store_place(options.store).c_str());
   if (options.json) {
     std::printf("%s\n", json_of(*end).dump(2).c_str());
     return status_of(*end);
@@ -90,13 +98,14 @@ int run(const Options& options) {
 
 }  // namespace
 
-Body declare_try(CLI::App& app) {
+Body declare_try(App& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("file", options->candidate, "the candidate's PTX")->required();
-  app.add_option("--contract", options->contract, "contract directory")->required();
+  app.add_option("file", options->candidate, "the candidate's PTX").required();
+  app.add_option("--contract", options->contract, "contract directory").required();
   app.add_option("--store", options->store, "folder of the store");
   app.add_option("--seed", options->seed, "of inputs and points");
   app.add_flag("--diff", options->difference, "print the difference from the incumbent");
+  app.add_flag("--quiet", options->quiet, "no progress");
   app.add_flag("--json", options->json, "one JSON document on standard output");
   return [options] { return run(*options); };
 }

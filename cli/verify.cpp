@@ -13,6 +13,8 @@
 #include "cli/exit_status.h"
 #include "cli/input_file.h"
 #include "cli/subcommand.h"
+#include "cli/verify_split.h"
+#include "cli/waiting.h"
 #include "pipeline/abi.h"
 #include "pipeline/admission.h"
 #include "verifier_node/verify.h"
@@ -22,8 +24,8 @@ namespace {
 
 struct Options {
   std::string reference, candidate, contract, reference_launch, candidate_launch;
-  std::uint32_t points = 0;
-  std::uint64_t seed = 0, steps = 0, stress_blocks = 8;
+  std::uint32_t points = 0, threads = 1;
+  std::uint64_t seed = 0, steps = 0, stress_blocks = 8, block_begin = 0, block_end = 0;
   bool json = false, quiet = false;
 };
 
@@ -91,25 +93,38 @@ struct Side {
   Launch launch;
 };
 
+/// The first of the disagreements that no launch flag can mend. What is right may be PTX of another
+/// target; what is asked about would never run there.
+std::optional<Error> disagreement_of(const Side& side, const Contract& contract, bool candidate) {
+  for (const Disagreement& found : abi_disagreements(contract, side.module, "this file"))
+    if ((candidate && found.field == AbiField::target) || found.field == AbiField::parameter)
+      return Error{Fault::malformed, found.what, found.remedy, side.module.place(found.span)};
+  return std::nullopt;
+}
+
 /// Says what is wrong and gives the status, or 0.
 int read_side(Side& side, const std::string& file, const std::string& flag,
-              const Contract& contract) {
+              const Contract& contract, bool candidate, Form form) {
   side.file = file;
   Result<std::string> text = read_input(file);
-  if (!text) return complain(text.error());
+  if (!text) return complain(text.error(), form);
   side.sha256 = hex(sha256(*text));
   ptx::Parsed parsed = ptx::parse(*std::move(text), file);
-  if (!parsed.errors.empty()) return complain(parsed.errors);
+  if (!parsed.errors.empty()) return complain(parsed.errors, form);
   side.module = std::move(parsed.module);
   if (side.module.find_entry(contract.entry) == nullptr)
     return complain(Error{Fault::malformed,
                           "there is no entry `" + contract.entry + "`",
                           "the contract names the entry that both files must have",
-                          {file, 1, 1}});
+                          {file, 1, 1}},
+                    form);
+  if (std::optional<Error> other = disagreement_of(side, contract, candidate))
+    return complain(*other, form);
   Result<Launch> launch = launch_of(flag, file, side.module, contract);
   if (!launch) {
-    int status = complain(launch.error());
-    return launch.error().place.file.empty() ? static_cast<int>(exit_usage) : status;
+    const Error& error = launch.error();
+    return error.place.file.empty() ? complain_with(exit_usage, error, form)
+                                    : complain(error, form);
   }
   side.launch = *std::move(launch);
   return exit_done;
@@ -134,66 +149,117 @@ Json document(const verifier_node::Report& report, const Side& reference, const 
   return json;
 }
 
-void print_figures(const verifier_node::Report& report) {
-  const Proof& proof = report.proof;
-  if (proof.blocks_total != 0)
+unsigned long long number(const Json& json, const char* name) {
+  return json.value(name, std::uint64_t{0});
+}
+
+void print_figures(const Json& said) {
+  if (auto found = said.find("scope"); found != said.end())
     std::printf("blocks %llu of %llu, outputs compared %llu, points %llu\n",
-                static_cast<unsigned long long>(proof.blocks),
-                static_cast<unsigned long long>(proof.blocks_total),
-                static_cast<unsigned long long>(proof.outputs_compared),
-                static_cast<unsigned long long>(proof.points));
-  if (report.verdict == "proved")
-    std::printf("bound: failure probability %.3g (degree %llu, primes of %u bits%s)\n",
-                proof.failure_probability, static_cast<unsigned long long>(proof.degree),
-                proof.prime_bits, proof.rigorous ? ", rigorous" : "");
-  for (const std::string& assumption : proof.assumed)
-    std::printf("assumed: %s\n", assumption.c_str());
+                number(*found, "blocks"), number(*found, "blocks_total"),
+                number(*found, "outputs_compared"), number(*found, "points"));
+  if (auto found = said.find("bound"); found != said.end() && said["verdict"] == "proved")
+    std::printf("bound: failure probability %.3g (degree %llu, primes of %llu bits%s)\n",
+                found->value("failure_probability", 1.0), number(*found, "degree"),
+                number(*found, "prime_bits"), found->value("rigorous", false) ? ", rigorous" : "");
+  if (auto found = said.find("assumed"); found != said.end())
+    for (const Json& assumption : *found)
+      std::printf("assumed: %s\n", assumption.get<std::string>().c_str());
+}
+
+int say(const Options& options, const Json& said) {
+  std::string verdict = said["verdict"], code = said["reason_code"], reason = said["reason"];
+  if (options.json) {
+    std::printf("%s\n", said.dump(2).c_str());
+  } else if (!options.quiet) {
+    std::printf("%s (%s): %s\n", verdict.c_str(), code.c_str(), reason.c_str());
+    print_figures(said);
+    std::printf("%.1f s\n", said["cost"].value("seconds", 0.0));
+  }
+  if (verdict == "proved") return exit_done;
+  return verdict == "refuted" ? exit_no : exit_undecided;
+}
+
+/// The same question as a child process is asked it; its ranges are added by the split.
+std::vector<std::string> words_of(const Options& options) {
+  std::vector<std::string> words{options.reference, options.candidate, "--contract",
+                                 options.contract};
+  auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty()) words.insert(words.end(), {name, value});
+  };
+  add("--launch-a", options.reference_launch);
+  add("--launch-b", options.candidate_launch);
+  add("--points", std::to_string(options.points));
+  add("--seed", std::to_string(options.seed));
+  add("--steps", std::to_string(options.steps));
+  add("--stress-blocks", std::to_string(options.stress_blocks));
+  return words;
 }
 
 int run(const Options& options) {
+  Form form = form_of(options.json);
   Opened opened = open_contract(options.contract);
-  if (opened.contract == nullptr) return complain(opened.errors);
+  if (opened.contract == nullptr) return complain(opened.errors, form);
   Side a, b;
-  if (int status = read_side(a, options.reference, options.reference_launch, *opened.contract))
+  if (int status =
+          read_side(a, options.reference, options.reference_launch, *opened.contract, false, form))
     return status;
-  if (int status = read_side(b, options.candidate, options.candidate_launch, *opened.contract))
+  if (int status =
+          read_side(b, options.candidate, options.candidate_launch, *opened.contract, true, form))
     return status;
   verifier_node::Options how;
   how.seed = options.seed;
   how.points = options.points;
   how.steps_max = options.steps;
   how.stress_blocks = options.stress_blocks;
+  how.block_begin = options.block_begin;
+  how.block_end = options.block_end;
   if (!(a.launch == opened.contract->launch)) how.reference_launch = a.launch;
   if (!(b.launch == opened.contract->launch)) how.candidate_launch = b.launch;
+  Waiting waiting(options.quiet);
+  waiting.begin("verify");
+  // A file that is read once only cannot be given to several children.
+  bool files = options.reference != "-" && options.candidate != "-";
+  bool ranged = options.block_begin != 0 || options.block_end != 0;
+  // Blocks of one cluster are run together.
+  constexpr std::array<std::uint32_t, 3> single{1, 1, 1};
+  bool apart = a.launch.cluster == single && b.launch.cluster == single;
+  if (options.threads > 1 && files && !ranged && apart && opened.contract->cases.empty() &&
+      a.launch.grid == b.launch.grid) {
+    Result<std::optional<Json>> split =
+        verify_split(words_of(options), a.launch.blocks(), options.threads,
+                     [&](std::uint64_t done, std::uint64_t total) { waiting.reach(done, total); });
+    waiting.clear();
+    if (!split) return complain(split.error(), form);
+    if (*split) return waiting.begin(""), say(options, **split);
+    waiting.begin("verify, whole");
+  }
+  how.progress = [&](std::uint64_t done, std::uint64_t total) { waiting.reach(done, total); };
   auto begin = std::chrono::steady_clock::now();
   auto report = verifier_node::verify(a.module, b.module, *opened.contract, how);
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  if (!report) return complain(report.error());
-  if (options.json) {
-    std::printf("%s\n", document(*report, a, b, seconds).dump(2).c_str());
-  } else if (!options.quiet) {
-    std::printf("%s (%s): %s\n", report->verdict.c_str(), report->reason_code.c_str(),
-                report->reason.c_str());
-    print_figures(*report);
-    std::printf("%.1f s\n", seconds);
-  }
-  if (report->verdict == "proved") return exit_done;
-  return report->verdict == "refuted" ? exit_no : exit_undecided;
+  waiting.begin("");
+  waiting.clear();
+  if (!report) return complain(report.error(), form);
+  return say(options, document(*report, a, b, seconds));
 }
 
 }  // namespace
 
-Body declare_verify(CLI::App& app) {
+Body declare_verify(App& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("reference", options->reference, "A.ptx: what is right")->required();
-  app.add_option("candidate", options->candidate, "B.ptx: what is asked about")->required();
-  app.add_option("--contract", options->contract, "contract directory")->required();
+  app.add_option("reference", options->reference, "A.ptx: what is right").required();
+  app.add_option("candidate", options->candidate, "B.ptx: what is asked about").required();
+  app.add_option("--contract", options->contract, "contract directory").required();
   app.add_option("--launch-a", options->reference_launch, "grid=..,block=..,shared=.. of A");
   app.add_option("--launch-b", options->candidate_launch,
                  "of B; else B.toml beside it, else its .reqntid, else the contract's");
   app.add_option("--points", options->points, "points of evaluation; 0: as many as are needed");
   app.add_option("--seed", options->seed, "of the points and inputs");
   app.add_option("--steps", options->steps, "warp instructions at most; 0: no limit");
+  app.add_option("--threads", options->threads, "processes that share the grid").between(1, 1024);
+  app.add_option("--block-begin", options->block_begin, "the first block of a range");
+  app.add_option("--block-end", options->block_end, "behind the last block of a range; 0: all");
   app.add_option("--stress-blocks", options->stress_blocks,
                  "blocks that are also run on stress inputs");
   app.add_flag("--json", options->json, "one JSON document on standard output");

@@ -19,7 +19,7 @@ std::string version_text() {
          std::to_string(__cplusplus / 100 % 100) + ", engine " + processor_variant() + ")";
 }
 
-Body declare_version(CLI::App& app) {
+Body declare_version(App& app) {
   auto json = std::make_shared<bool>(false);
   app.add_flag("--json", *json, "one JSON document on standard output");
   return [json] {

@@ -5,7 +5,7 @@
 
 namespace lathe::cli {
 
-Body declare_worker(CLI::App&) {
+Body declare_worker(App&) {
   return [] { return actors::worker_main(); };
 }
 

@@ -12,6 +12,7 @@ namespace lathe {
 namespace {
 
 constexpr std::int64_t format_version = 1;
+constexpr double error_factor_max = 1000;
 constexpr std::array<std::string_view, 10> operand_types{"f64",  "f32",  "tf32", "f16", "bf16",
                                                          "e4m3", "e5m2", "e2m1", "s8",  "u8"};
 constexpr std::array<std::string_view, 6> accumulate_types{"f64",  "f32", "f16",
@@ -248,7 +249,29 @@ class ContractReader {
     tolerance.absolute = reader.number("absolute", Need::required, 0).value_or(0);
     tolerance.relative = reader.number("relative", Need::required, 0).value_or(0);
     tolerance.error_factor = reader.number("error_factor", Need::optional, 0).value_or(2);
+    check_tolerance(*table, reader);
     reader.finish();
+  }
+
+  /// A tolerance under which a wrong kernel passes is none. Zeros are strict, and allowed.
+  void check_tolerance(const TomlValue& table, const TableReader& reader) {
+    const Tolerance& tolerance = contract_.tolerance;
+    auto refuse = [&](std::string_view key, const std::string& why, const std::string& remedy) {
+      complaints_.add(place_in(table, {key}), reader.field(key) + " " + why, remedy);
+    };
+    if (tolerance.relative >= 1)
+      refuse("relative", "of 1 or more lets zeros pass for anything",
+             "write the relative error that a right kernel may have, such as 2e-3");
+    if (tolerance.error_factor > error_factor_max)
+      refuse("error_factor", "lets anything pass where the reference rounds at all",
+             "2 is usual: twice the reference's own error; at most 1000 is read");
+    double greatest = 0;
+    for (const Tensor& tensor : contract_.tensors)
+      if (is_float(tensor.dtype) && tensor.role != Role::input && tensor.role != Role::scratch)
+        greatest = std::max(greatest, greatest_of(tensor.dtype));
+    if (greatest != 0 && tolerance.absolute >= greatest)
+      refuse("absolute", "is as large as the greatest value of the output's type",
+             "write the absolute error that a right kernel may have");
   }
 
   template <class Names>

@@ -174,6 +174,7 @@ Step<Assembled> judge(Screened candidate, const Assembler& assembler, const Limi
 std::string print(const Limits& limits) {
   return "assemble_seconds=" + std::to_string(limits.assemble_seconds) +
          " steps_max=" + std::to_string(limits.steps_max) +
+         " steps_factor=" + std::to_string(limits.steps_factor) +
          " blocks_max=" + std::to_string(limits.blocks_max) +
          " seed=" + std::to_string(limits.seed);
 }

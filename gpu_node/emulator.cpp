@@ -18,6 +18,7 @@ constexpr std::uint64_t page_bytes = ptx::FootprintObserver::page_bytes;
 constexpr std::uint64_t whole_bytes = 1 << 20;  // Smaller inputs are made at once.
 constexpr std::uint64_t weight_max =
     24'000'000;  // Warp instructions of one launch, about a second.
+constexpr std::uint64_t steps_floor = 1'000'000;  // Moments, whatever the reference takes.
 constexpr int poison_byte = 0xA5;
 constexpr int attempts_max = 16;  // Each reads inputs that the one before could not know of.
 
@@ -222,6 +223,13 @@ std::vector<std::uint64_t> sample_blocks(const Launch& launch, std::uint64_t blo
   return {chosen.begin(), chosen.end()};
 }
 
+std::uint64_t steps_allowed(std::uint64_t reference_steps, std::uint64_t blocks,
+                            const Limits& limits) {
+  std::uint64_t block = reference_steps / std::max<std::uint64_t>(1, blocks);
+  return std::min(limits.steps_max,
+                  steps_floor + limits.steps_factor * block + 2 * reference_steps);
+}
+
 TrapVerdict judge_trap(const ptx::Trap& trap, const std::vector<ptx::Buffer>& buffers,
                        std::string_view ptx, std::string_view code) {
   using Kind = ptx::TrapKind;
@@ -237,6 +245,9 @@ TrapVerdict judge_trap(const ptx::Trap& trap, const std::vector<ptx::Buffer>& bu
   json["block"] = trap.block;
   json["thread"] = trap.thread;
   json["what"] = trap.what;
+  if (trap.kind == Kind::exhausted)
+    json["help"] =
+        "a block may take fifty times what the reference takes; is there a loop without end?";
   if (trap.address != 0) json["address"] = trap.address;
   for (const ptx::Buffer& buffer : buffers) {
     if (trap.address + 4096 < buffer.address || trap.address > buffer.address + buffer.bytes + 4096)

@@ -52,7 +52,7 @@ struct Launched {
 struct LaunchOptions {
   std::vector<std::uint64_t> blocks;
   ptx::AsyncSchedule schedule = ptx::AsyncSchedule::at_issue;
-  std::uint64_t steps_max = 0;  // Of a block.
+  std::uint64_t steps_max = 0;  // Of a block; 0: no limit.
   ptx::FootprintObserver::Watch watch{};
 };
 
@@ -102,6 +102,12 @@ Result<std::vector<std::byte>> parameters_of(const Contract& contract, const ptx
 /// drawn from the seed. Ascending.
 std::vector<std::uint64_t> sample_blocks(const Launch& launch, std::uint64_t blocks_max,
                                          std::uint64_t seed);
+
+/// Warp instructions that a candidate may take of one block, by what the reference took of all of
+/// these blocks: a kernel without end is told from a slow one in seconds. Blocks may differ much,
+/// so the heaviest alone may take twice the sum.
+std::uint64_t steps_allowed(std::uint64_t reference_steps, std::uint64_t blocks,
+                            const Limits& limits);
 
 /// What a trap means for a candidate.
 struct TrapVerdict {

@@ -25,7 +25,8 @@ Result<Assembler> choose_assembler(const std::string& ptx_isa);
 
 struct Limits {
   std::uint64_t assemble_seconds = 60;
-  std::uint64_t steps_max = 4'000'000'000;  // Warp instructions of one emulated launch.
+  std::uint64_t steps_max = 4'000'000'000;  // Warp instructions of one emulated block.
+  std::uint64_t steps_factor = 50;  // A candidate may take so many times what the reference takes.
   std::uint64_t blocks_max =
       64;  // Of a large grid, as many are sampled: first, last, edge, some drawn.
   std::uint64_t seed = 0;
@@ -54,6 +55,11 @@ struct Fake {
   std::string name, ptx;
 };
 Result<std::vector<Fake>> make_fakes(const Contract& contract);
+
+/// Runs the reference on the first and last blocks and a few between, of the contract and its
+/// cases. Errors: malformed, with the line, where it leaves its tensors or breaks another rule;
+/// unsupported or exhausted where the emulated device cannot tell.
+Result<Done> try_reference(const std::shared_ptr<const Contract>& contract, const Limits& limits);
 
 /// Runs the fakes and the reference through the test gate: malformed where a fake passes or the
 /// reference does not, with its name; unsupported where the emulated device cannot run them.

@@ -149,6 +149,28 @@ Result<std::optional<Step<Sanitized>>> watch(EmulatedDevice& device, const ptx::
   return std::optional<Step<Sanitized>>{};
 }
 
+/// Blocks and limit by the reference's own steps; by the candidate's, where the reference does not
+/// run.
+Result<LaunchOptions> choose_launch(EmulatedDevice& device, const Contract& contract,
+                                    const ptx::Program& program, const Limits& limits) {
+  LaunchOptions options{{}, ptx::AsyncSchedule::at_issue, limits.steps_max, {}};
+  ptx::Parsed parsed = ptx::parse(contract.reference, "reference.ptx");
+  if (parsed.errors.empty())
+    if (Result<ptx::Program> reference = ptx::decode(parsed.module, contract.entry))
+      if (Result<std::vector<std::uint64_t>> blocks = device.choose_blocks(*reference, limits)) {
+        options.blocks = *std::move(blocks);
+        Result<Launched> known = device.launch(*reference, options);
+        if (known && !known->trap) {
+          options.steps_max = steps_allowed(known->steps, options.blocks.size(), limits);
+          return options;
+        }
+      }
+  Result<std::vector<std::uint64_t>> blocks = device.choose_blocks(program, limits);
+  if (!blocks) return blocks.error();
+  options.blocks = *std::move(blocks);
+  return options;
+}
+
 /// Turns a Result's error into what a gate says.
 Step<Sanitized> refuse(const Error& error) {
   if (error.fault == Fault::unavailable) return error;
@@ -164,9 +186,9 @@ Step<Sanitized> sanitize(Assembled candidate, const Limits& limits) {
   Result<ptx::Program> program = ptx::decode(*candidate.module, candidate.contract->entry);
   if (!program) return refuse(program.error());
   EmulatedDevice device(candidate.contract, InputClass::declared, limits.seed);
-  Result<std::vector<std::uint64_t>> blocks = device.choose_blocks(*program, limits);
-  if (!blocks) return refuse(blocks.error());
-  LaunchOptions options{*blocks, ptx::AsyncSchedule::at_issue, limits.steps_max, {}};
+  Result<LaunchOptions> chosen = choose_launch(device, *candidate.contract, *program, limits);
+  if (!chosen) return refuse(chosen.error());
+  LaunchOptions options = *std::move(chosen);
   Launched early, late;
   Result<std::optional<Step<Sanitized>>> fault =
       watch(device, *program, options, candidate.ptx, early);
@@ -191,7 +213,7 @@ Step<Sanitized> sanitize(Assembled candidate, const Limits& limits) {
     }
     checks.emplace_back("late copies");
   }
-  Sanitized sanitized{std::move(candidate), std::move(checks), blocks->size()};
+  Sanitized sanitized{std::move(candidate), std::move(checks), options.blocks.size()};
   return sanitized;
 }
 

@@ -257,7 +257,10 @@ Answer test_class(const Setting& setting, InputClass input_class, bool whole, Te
   EmulatedDevice device(setting.contract, input_class, setting.limits.seed);
   if (Result<Done> done = device.fill(known.pages); !done)
     return refuse(done.error(), "the inputs");
-  LaunchOptions options{known.blocks, ptx::AsyncSchedule::at_issue, setting.limits.steps_max, {}};
+  LaunchOptions options{known.blocks,
+                        ptx::AsyncSchedule::at_issue,
+                        steps_allowed(known.launched.steps, known.blocks.size(), setting.limits),
+                        {}};
   Result<Launched> launched = device.launch(*setting.candidate, options);
   if (!launched) return refuse(launched.error(), "the candidate");
   if (launched->trap) {

@@ -30,6 +30,26 @@ std::string own_name(const std::string& program) {
   return program + " (process " + std::to_string(::getpid()) + " on " + host + ")";
 }
 
+/// Who looks for the owner's name holds the lock for a moment; that is no owner.
+bool locks(int fd) {
+  for (int attempt = 0; attempt < 5; ++attempt) {
+    if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return true;
+    ::usleep(20'000);
+  }
+  return false;
+}
+
+/// That of the nearest folder which exists.
+std::optional<struct statvfs> file_system_of(const fs::path& path) {
+  fs::path existing = fs::absolute(path);
+  std::error_code code;
+  while (!fs::exists(existing, code) && existing.has_relative_path())
+    existing = existing.parent_path();
+  struct statvfs found {};
+  if (::statvfs(existing.c_str(), &found) != 0) return std::nullopt;
+  return found;
+}
+
 }  // namespace
 
 OwnerLock::~OwnerLock() {
@@ -43,7 +63,7 @@ Result<OwnerLock> OwnerLock::take(const fs::path& file, const std::string& progr
   OwnerLock lock;
   lock.fd_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (lock.fd_ < 0) return file_error(file, "open the owner's file");
-  if (::flock(lock.fd_, LOCK_EX | LOCK_NB) != 0) {
+  if (!locks(lock.fd_)) {
     ::close(lock.fd_);
     lock.fd_ = -1;
     Result<std::string> holder = read_file(file, 4096);
@@ -92,14 +112,24 @@ void DurableCounter::set(std::uint64_t number) {
   [[maybe_unused]] ssize_t ignored = ::pwrite(fd_, text.data(), text.size(), 0);
 }
 
+std::optional<std::string> owner_of(const fs::path& path) {
+  int fd = ::open((path / "owner").c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return std::nullopt;
+  bool free = ::flock(fd, LOCK_SH | LOCK_NB) == 0;
+  ::close(fd);
+  if (free) return std::nullopt;
+  Result<std::string> name = read_file(path / "owner", 4096);
+  return name && !name->empty() ? *std::move(name) : "another process";
+}
+
+bool has_room_of_its_own(const fs::path& path) {
+  std::optional<struct statvfs> found = file_system_of(path);
+  return !found || found->f_blocks != 0;
+}
+
 std::uint64_t free_bytes(const fs::path& path) {
-  fs::path existing = fs::absolute(path);
-  std::error_code code;
-  while (!fs::exists(existing, code) && existing.has_relative_path())
-    existing = existing.parent_path();
-  struct statvfs found {};
-  if (::statvfs(existing.c_str(), &found) != 0) return 0;
-  return std::uint64_t{found.f_bavail} * found.f_frsize;
+  std::optional<struct statvfs> found = file_system_of(path);
+  return found ? std::uint64_t{found->f_bavail} * found->f_frsize : 0;
 }
 
 void place_ballast(const fs::path& file, std::uint64_t bytes) {

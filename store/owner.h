@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -52,6 +53,12 @@ class DurableCounter {
   int fd_ = -1;
   std::uint64_t number_ = 0;
 };
+
+/// The name of the process that owns the store at `path` now, if one does. Looks for a moment only.
+std::optional<std::string> owner_of(const std::filesystem::path& path);
+
+/// False of a file system that keeps nothing, such as /proc.
+bool has_room_of_its_own(const std::filesystem::path& path);
 
 /// Bytes that an ordinary user may still write at the path.
 std::uint64_t free_bytes(const std::filesystem::path& path);

@@ -17,8 +17,18 @@ Error complaint(const rocksdb::Status& status, const std::filesystem::path& path
             "the store is damaged: " + status.ToString(),
             "restore a backup",
             {path.string(), 0, 0}};
+  // Another process that has the rows open, though it does not hold the owner's lock (any more).
+  std::string said = status.ToString();
+  bool locked = said.find("While lock file") != std::string::npos &&
+                said.find("temporarily unavailable") != std::string::npos;
+  if (locked || said.find("lock hold by current process") != std::string::npos)
+    return {Fault::unavailable,
+            "the store is in use by another process",
+            "wait until it has ended, or name another store",
+            {path.string(), 0, 0},
+            Absent::owner};
   return {Fault::unavailable,
-          "the store cannot be used: " + status.ToString(),
+          "the store cannot be used: " + said,
           status.IsNoSpace() ? "free some space and try again" : "",
           {path.string(), 0, 0},
           Absent::file};

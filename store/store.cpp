@@ -62,7 +62,8 @@ struct Store::Owned {
 };
 
 Store::Store() = default;
-Store::~Store() = default;
+/// The rows are closed before the lock is let go: whoever takes it next finds them free.
+Store::~Store() { rows_.reset(); }
 
 Digest Batch::blob(std::string_view bytes) {
   Digest digest = sha256(bytes);
@@ -91,6 +92,8 @@ Result<std::unique_ptr<Store>> Store::open(const fs::path& path, const StoreOpti
   std::error_code code;
   // A second owner is told the first one's name, even on a full disk.
   bool known = fs::exists(path / "owner", code);
+  if (!known && !has_room_of_its_own(path))
+    return no_file(path, "no file can be kept there", "name a directory on a disk");
   std::uint64_t free = store->options_.free_bytes(path);
   if (!known && free < options.free_bytes_min) return full_disk(path, free, options.free_bytes_min);
   fs::create_directories(path / "blobs", code);
@@ -161,9 +164,7 @@ Result<Done> Store::begin() {
   Batch batch;
   batch.put(MetaKey{static_cast<std::uint64_t>(Meta::format)}, {format});
   batch.put(MetaKey{static_cast<std::uint64_t>(Meta::epoch)}, {epoch_});
-  Result<Committed> committed = commit(std::move(batch.durable()));
-  if (!committed) return committed.error();
-  return Done{};
+  return keep(std::move(batch.durable()));
 }
 
 Result<std::uint64_t> Store::meta(Meta meta) const {
@@ -299,6 +300,12 @@ Result<std::string> Store::blob(const Digest& digest) const {
                  "restore a backup",
                  {path_.string(), 0, 0}};
   return bytes;
+}
+
+Result<Done> Store::keep(Batch batch) {
+  Result<Committed> committed = commit(std::move(batch));
+  if (!committed) return committed.error();
+  return Done{};
 }
 
 Result<std::uint64_t> Store::new_run(Batch& batch, const RunRecord& run) {

@@ -98,6 +98,8 @@ class Store {
 
   /// All of the batch, or an Error and nothing of it. A full disk is unavailable (Absent::file).
   Result<Committed> commit(Batch batch);
+  /// The same, for who needs no numbers.
+  Result<Done> keep(Batch batch);
 
   /// Nothing where there is no such row.
   template <class Key>

@@ -201,7 +201,10 @@ Result<Done> Verifier::conclude_difference(const Difference& difference) {
   } else if (difference.kind == Kind::twice) {
     undecided("not_witnessed", "two blocks write " + element);
   } else {
-    undecided("not_witnessed", element + " differs over the reals, not witnessed");
+    undecided("not_witnessed",
+              element +
+                  " differs over the reals, but no input that was tried shows it; look at what "
+                  "computes it, or try other inputs: --seed, --stress-blocks");
   }
   return Done{};
 }
@@ -337,7 +340,8 @@ Result<Done> Verifier::stress() {
                  std::string(name_of(input_class)));
       return Done{};
     }
-    findings_.proof.stress_blocks += plan.reference_blocks.size();
+    findings_.proof.stress_blocks =
+        std::max<std::uint64_t>(findings_.proof.stress_blocks, plan.reference_blocks.size());
   }
   findings_.set(Check::stress, CheckState::passed);
   return Done{};

@@ -77,8 +77,9 @@ struct Desk {
     world.run();
     return pending;
   }
-  ActorWorld::Pending<Offer> claim(const std::string& node) {
-    auto pending = world.ask_later<Offer>(dispatcher, Claim{node});
+  ActorWorld::Pending<Offer> claim(const std::string& node,
+                                   const std::set<std::string>& offers = {}) {
+    auto pending = world.ask_later<Offer>(dispatcher, Claim{node, offers});
     world.run();
     return pending;
   }

@@ -53,7 +53,7 @@ TEST_CASE("orders that differ in a parameter alone are two pieces of work") {
 TEST_CASE("the claim is in the store before the node hears of it") {
   Desk desk;
   auto end = desk.order(order_of("a"));
-  auto offer = desk.world.ask_later<Offer>(desk.dispatcher, Claim{"n1"});
+  auto offer = desk.world.ask_later<Offer>(desk.dispatcher, Claim{"n1", {}});
   bool leased_first = false;
   while (!offer.came() && desk.world.step()) {
     bool leased = *store::state_of(*desk.store, store::result_key(order_of("a").key)) ==
@@ -80,6 +80,38 @@ TEST_CASE("a claim that waits is answered as soon as there is work") {
   auto end = desk.order(order_of("a"));
   REQUIRE(offer.came());
   CHECK(offer->token != 0);
+}
+
+TEST_CASE("work is given to a node that can do it, and not to the one before it in the queue") {
+  Desk desk;
+  WorkOrder order = order_of("a", Gate::assemble);
+  order.needs = {"gate:assemble", "tool:ptxas 13.0.88"};
+  auto bare = desk.claim("n1", {"gate:assemble", "tool:ptxas 12.8.93"});
+  auto able = desk.claim("n2", {"gate:assemble", "gate:test", "tool:ptxas 13.0.88"});
+  auto end = desk.order(order);
+  CHECK_FALSE(bare.came());
+  REQUIRE(able.came());
+  CHECK(able->item == store::result_key(order.key));
+  auto other = desk.order(order_of("b"));
+  REQUIRE(bare.came());
+  CHECK(bare->item == store::result_key(order_of("b").key));
+}
+
+TEST_CASE("work that nobody can do waits, is said once, and goes to the first who can") {
+  Desk desk;
+  WorkOrder order = order_of("a");
+  order.needs = {"device:GPU-1", "gate:test"};
+  auto end = desk.order(order);
+  auto bare = desk.claim("n1", {"gate:test"});
+  desk.world.pass(milliseconds(400));
+  CHECK_FALSE(bare.came());
+  CHECK(desk.heard.count["waits"] == 1);
+  bool said = false;
+  for (const std::string& line : desk.heard.lines)
+    said = said || line.find("offers device:GPU-1\"") != std::string::npos;
+  CHECK(said);
+  auto able = desk.claim("n2", order.needs);
+  CHECK(able.came());
 }
 
 TEST_CASE("urgent work goes first, then what came first") {
@@ -283,7 +315,7 @@ TEST_CASE("a dispatcher of the same epoch does not hand out a dead one's tokens 
   desk.world.run();
   auto again = desk.world.ask_later<WorkEnd>(next, order_of("a"));
   desk.world.run();
-  auto offer = desk.world.ask<Offer>(next, Claim{"n1"});
+  auto offer = desk.world.ask<Offer>(next, Claim{"n1", {}});
   CHECK(offer.token != before.token);
 }
 

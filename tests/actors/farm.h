@@ -110,6 +110,14 @@ inline Result<planner::Proposal> propose_made_up(const planner::Assignment& assi
   return proposal;
 }
 
+/// Of nodes that can do all that a made-up search needs.
+inline std::set<std::string> made_up_offers() {
+  std::set<std::string> offers{"tool:ptxas 13.0.0"};
+  for (Gate gate : {Gate::assemble, Gate::sanitize, Gate::test, Gate::verify, Gate::benchmark})
+    offers.insert("gate:" + std::string(name_of(gate)));
+  return offers;
+}
+
 struct End {
   std::optional<Result<planner::Finish>> result;
 };
@@ -166,6 +174,7 @@ class Life {
     for (int i = 0; i < nodes; ++i) {
       NodeSettings node;
       node.name = "n" + std::to_string(i);
+      node.offers = made_up_offers();
       node.runner = runner;
       node.tell = [](const std::string&, const Offer&, const std::string&) {};
       node.aside = world_.aside();

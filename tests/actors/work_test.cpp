@@ -134,5 +134,16 @@ TEST_CASE("limits are part of a verdict's name: another seed or step limit is an
   CHECK(limits_of(left) == limits_of(left));
 }
 
+TEST_CASE("what assembles needs the run's own assembler, what runs or proves does not") {
+  WorkRequest asked = request();
+  asked.gate = Gate::assemble;
+  CHECK(needs_of(asked) == std::set<std::string>{"gate:assemble", "tool:ptxas 13.0.88"});
+  asked.gate = Gate::benchmark;
+  CHECK(needs_of(asked) == std::set<std::string>{"gate:benchmark", "tool:ptxas 13.0.88"});
+  asked.gate = Gate::verify;
+  CHECK(needs_of(asked) == std::set<std::string>{"gate:verify"});
+  CHECK(offers_here().contains("gate:verify"));
+}
+
 }  // namespace
 }  // namespace lathe::actors

@@ -2,6 +2,7 @@
 
 #include "cli/settings.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>

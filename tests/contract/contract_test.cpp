@@ -117,6 +117,20 @@ TEST_CASE("a wrong type is refused") {
   CHECK(says(refusal("absolute = 1e-3", "absolute = \"small\""), "must be a number"));
 }
 
+TEST_CASE("a tolerance under which anything passes is refused, a strict one is read") {
+  CHECK(says(refusal("relative = 1e-3", "relative = 1.0"), "zeros pass"));
+  CHECK(says(refusal("relative = 1e-3", "relative = inf"), "finite"));
+  CHECK(says(refusal("error_factor = 2.0", "error_factor = 1e9"), "2 is usual"));
+  CHECK(says(refusal("absolute = 1e-3", "absolute = 65504.0"), "greatest value"));
+  CHECK(says(refusal("absolute = 1e-3", "absolute = -1e-3"), "at least"));
+  for (auto [before, after] : {std::pair{"relative = 1e-3", "relative = 0.999"},
+                               {"absolute = 1e-3", "absolute = 0.0"},
+                               {"absolute = 1e-3", "absolute = 65503.0"},
+                               {"error_factor = 2.0", "error_factor = 1000"},
+                               {"error_factor = 2.0", "error_factor = 0"}})
+    CHECK(parse_whole_contract(sample_with(before, after), "c.toml").errors.empty());
+}
+
 TEST_CASE("a missing field is refused") {
   for (std::string line : {"format  = 1\n", "target  = \"sm_90a\"", "grid  = [4096, 1, 1]\n",
                            "dtype = \"f16\"\n", "role = \"input\"\n", "absolute = 1e-3\n"}) {

@@ -232,6 +232,42 @@ TEST_CASE("a kernel without end is undecided: exhausted") {
   CHECK(step.undecided()->reason == Reason::exhausted);
 }
 
+TEST_CASE(
+    "a kernel without end is told by the reference's own steps, without waiting for a limit") {
+  auto contract = small("sum_8x512_fp16_sm_89");
+  std::string text = contract->reference;
+  text.insert(text.rfind("ret;"), "LATHE_LOOP:\n\tbra.uni \tLATHE_LOOP;\n\t");
+  Step<Sanitized> step = sanitize(assembled(contract, text), {});
+  REQUIRE(step.undecided());
+  CHECK(step.undecided()->reason == Reason::exhausted);
+  CHECK(step.undecided()->evidence.json.find("without end") != std::string::npos);
+}
+
+TEST_CASE("what a candidate may take follows the reference, with a floor and a limit") {
+  Limits limits;
+  CHECK(steps_allowed(0, 8, limits) == 1'000'000);
+  CHECK(steps_allowed(8'000'000, 8, limits) == 1'000'000 + 50'000'000 + 16'000'000);
+  limits.steps_max = 5'000;
+  CHECK(steps_allowed(8'000'000, 8, limits) == 5'000);
+}
+
+TEST_CASE("a contract's reference stays inside its tensors, and one block more is out of bounds") {
+  auto contract = small("sum_8x512_fp16_sm_89");
+  CHECK(try_reference(contract, {}).has_value());
+  auto wide = std::make_shared<Contract>(*contract);
+  wide->launch.grid = {9, 1, 1};
+  Result<Done> tried = try_reference(wide, {});
+  REQUIRE_FALSE(tried.has_value());
+  CHECK(tried.error().fault == Fault::malformed);
+  CHECK(tried.error().what.find("out_of_bounds in block 8") != std::string::npos);
+  CHECK(tried.error().place.line > 0);
+  auto cases = std::make_shared<Contract>(*contract);
+  cases->cases.push_back({"long", wide->launch, contract->parameters, contract->tensors});
+  tried = try_reference(cases, {});
+  REQUIRE_FALSE(tried.has_value());
+  CHECK(tried.error().what.starts_with("case long: "));
+}
+
 TEST_CASE("blocks are sampled with the first, the last and the edges, the same for a seed") {
   Launch launch;
   launch.grid = {100, 50, 1};

@@ -72,9 +72,9 @@ class Farm {
   }
 
   std::string bundle(const std::string& name) const { return folder / (name + ".bundle"); }
-  std::unique_ptr<Program> node(const std::string& name) const {
+  std::unique_ptr<Program> node(const std::string& name, const std::string& wait = "60") const {
     return std::make_unique<Program>(
-        std::vector<std::string>{"node", "--join", bundle(name), "--slots", "1"});
+        std::vector<std::string>{"node", "--join", bundle(name), "--slots", "1", "--wait", wait});
   }
 
   Folder folder;
@@ -116,6 +116,8 @@ std::size_t count(const Program& program, const std::string& kind, const std::st
 TEST_CASE("two nodes do a run's work, and leave what one process would") {
   Farm farm;
   auto ada = farm.node("ada"), bea = farm.node("bea");
+  REQUIRE_FALSE(next_claim(*farm.coordinator, "ada").empty());
+  CHECK(has(ran({"runs", "--store", farm.folder / "store"}).out, "run 1  running"));
   int status = farm.coordinator->wait(seconds(120));
   INFO(farm.coordinator->err());
   REQUIRE(status == 0);
@@ -169,6 +171,22 @@ TEST_CASE("the late result of a node that was frozen past its lease is refused a
   REQUIRE(status == 0);
   CHECK(count(*farm.coordinator, "completed", item) == 1);
   CHECK(exported(farm.folder / "store") == local_export());
+}
+
+TEST_CASE("a node whose coordinator was killed says so in one sentence, waits a while, and ends") {
+  Farm farm;
+  auto ada = farm.node("ada", "1");
+  REQUIRE_FALSE(next_claim(*farm.coordinator, "ada").empty());
+  farm.coordinator->kill(SIGKILL);
+  CHECK(ada->wait(seconds(60)) == 69);
+  std::string said = ada->err();
+  INFO(said);
+  CHECK(has(said, "has ended, and none came back within 1 s"));
+  CHECK(has(said, "nobody answers at the coordinator's address"));
+  CHECK_FALSE(has(said, "system_error"));
+  CHECK(said.find("nobody answers") == said.rfind("nobody answers"));
+  // Whoever looks sees that nobody carries the run out.
+  CHECK(has(ran({"runs", "--store", farm.folder / "store"}).out, "interrupted"));
 }
 
 TEST_CASE("a node whose bundle was revoked is refused") {

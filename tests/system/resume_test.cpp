@@ -148,8 +148,8 @@ TEST_CASE("a run that is interrupted once ends after its round and says how to g
     Program program(lower(folder / "store"));
     REQUIRE(program.read_until("plan ", seconds(60)));
     program.kill(SIGINT);
-    program.wait(seconds(60));
-    CHECK(program.err().find("lathe resume") != std::string::npos);
+    CHECK(program.wait(seconds(60)) == 130);
+    CHECK(program.err().find("lathe resume 1 --store") != std::string::npos);
   }
   REQUIRE(ran(resume(folder / "store")).status == 0);
   CHECK(exported(folder / "store") == whole().text);

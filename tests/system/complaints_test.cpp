@@ -1,0 +1,200 @@
+// What a person does wrong with words and files, and what the program says to it.
+
+#include <thread>
+
+#include "tests/json_schema.h"
+#include "tests/system/program.h"
+
+namespace lathe {
+namespace {
+
+constexpr int usage = 64, bad_input = 65, io = 74, try_again = 75;
+
+const std::string reference = small_contract + "/reference.ptx";
+
+/// The error document of a command that fails so.
+Json error_of(const std::vector<std::string>& words, int status) {
+  ProcessEnd end = run_lathe(words);
+  INFO(end.err);
+  CHECK(end.status == status);
+  CHECK_FALSE(end.err.empty());
+  Json json = Json::parse(end.out, nullptr, false);
+  REQUIRE(json.is_object());
+  CHECK(json.begin().key() == "schema");
+  for (const std::string& complaint : JsonSchema::of("error").complaints(json))
+    FAIL_CHECK(complaint);
+  CHECK(json["exit_status"] == status);
+  return json;
+}
+
+TEST_CASE("an unknown subcommand is named, with the one that is near") {
+  ProcessEnd end = run_lathe({"verfy", "a", "b"});
+  CHECK(end.status == usage);
+  has(end.err, "there is no subcommand `verfy`");
+  has(end.err, "did you mean `verify`?");
+  has(run_lathe({"qqqqqqqq"}).err, "lathe --help");
+}
+
+TEST_CASE("a missing word is called as the help calls it") {
+  ProcessEnd end = run_lathe({"lower", "--rounds", "1"});
+  CHECK(end.status == usage);
+  has(end.err, "DIR is required");
+  has(end.err, "see lathe lower --help");
+}
+
+TEST_CASE("a number below zero is no seed, and nothing runs") {
+  Scratch scratch;
+  std::string store = (scratch.path() / "store").string();
+  for (std::string number : {"-1", "1e3", "18446744073709551616", "0x", ""}) {
+    ProcessEnd end = run_lathe({"lower", small_contract, "--store", store, "--seed=" + number});
+    INFO(number);
+    CHECK(end.status == usage);
+    CHECK_FALSE(std::filesystem::exists(store));
+  }
+  CHECK(run_lathe({"verify", reference, reference, "--contract", small_contract, "--seed",
+                   "18446744073709551615", "--quiet"})
+            .status == 0);
+}
+
+TEST_CASE("--cluster and --listen are flags, so one without the other is wrong usage") {
+  ProcessEnd end = run_lathe({"lower", small_contract, "--store", "/nowhere/s", "--cluster", "f"});
+  CHECK(end.status == usage);
+  has(end.err, "belong together");
+  CHECK(run_lathe({"lower", small_contract, "--store", "/nowhere/s", "--cluster", "f", "--listen",
+                   "nowhere"})
+            .status == usage);
+  CHECK(run_lathe({"resume", "--store", "/nowhere/s", "--slots", "0"}).status == usage);
+}
+
+TEST_CASE("what cannot begin a digest is wrong usage, before any store is looked at") {
+  for (std::string digits : {"", "xyz", "12 34"}) {
+    INFO(digits);
+    CHECK(run_lathe({"show", digits, "--store", "/nowhere"}).status == usage);
+  }
+  CHECK(run_lathe({"show", "12ab", "--store", "/nowhere"}).status == io);
+}
+
+TEST_CASE("resuming where there is no store makes none") {
+  Scratch scratch;
+  std::string store = (scratch.path() / "store").string();
+  ProcessEnd end = run_lathe({"resume", "--store", store});
+  CHECK(end.status == bad_input);
+  has(end.err, "no run to go on with");
+  CHECK_FALSE(std::filesystem::exists(store));
+}
+
+TEST_CASE("a place that keeps no files is not called a full disk") {
+  ProcessEnd end = run_lathe({"lower", small_contract, "--store", "/proc/x", "--rounds", "1"});
+  CHECK(end.status == io);
+  has(end.err, "/proc/x: error: no file can be kept there");
+  CHECK(end.err.find("full") == std::string::npos);
+}
+
+TEST_CASE("with --json a complaint is a document too") {
+  Json json =
+      error_of({"verify", reference, "/nowhere.ptx", "--contract", small_contract, "--json"}, io);
+  CHECK(json["errors"][0]["file"] == "/nowhere.ptx");
+  ContractCopy bad("sm_90a", "sm_77");
+  json = error_of({"lower", bad.path(), "--store", "/nowhere/s", "--json", "--quiet"}, bad_input);
+  CHECK(json["errors"][0]["line"] == 4);
+  CHECK(json["errors"][0]["column"] == 10);
+  error_of({"test", "/nowhere.ptx", "--contract", small_contract, "--json"}, io);
+  error_of({"frontier", "--store", "/nowhere", "--json"}, io);
+  error_of({"runs", "--store", "/nowhere", "--json"}, io);
+  error_of({"show", "12ab", "--store", "/nowhere", "--json"}, io);
+  error_of({"contract", "show", "/nowhere", "--json"}, io);
+  error_of({"try", "/nowhere.ptx", "--contract", small_contract, "--json"}, io);
+}
+
+TEST_CASE("with --json wrong usage is a document too") {
+  CHECK(error_of({"frobnicate", "--json"}, usage)["errors"][0]["what"] ==
+        "there is no subcommand `frobnicate`");
+  error_of({"verify", "a.ptx", "--json"}, usage);
+  error_of({"verify", reference, reference, "--contract", small_contract, "--launch-b", "gird=1",
+            "--json"},
+           usage);
+}
+
+TEST_CASE("PTX of another target is no candidate of this contract, but may be what is right") {
+  std::string other = LATHE_ROOT "/tests/kernels/contracts/sum_8x512_fp16_sm_89/reference.ptx";
+  ProcessEnd end = run_lathe({"verify", reference, other, "--contract", small_contract});
+  CHECK(end.status == bad_input);
+  has(end.err, ".target is `sm_89`, but the contract's is `sm_90a`");
+  has(end.err, "help: write `.target sm_90a`");
+  CHECK(run_lathe({"verify", other, reference, "--contract", small_contract, "--quiet"}).status ==
+        0);
+  CHECK(run_lathe({"test", other, "--contract", small_contract, "--quiet"}).status == 1);
+}
+
+TEST_CASE("an undecided proof ends with 2") {
+  ProcessEnd end = run_lathe(
+      {"verify", reference, reference, "--contract", small_contract, "--steps", "50", "--json"});
+  CHECK(end.status == 2);
+  CHECK(Json::parse(end.out)["reason_code"] == "exhausted");
+}
+
+TEST_CASE("stress runs count the blocks that they cover, not each class anew") {
+  ProcessEnd end =
+      run_lathe({"verify", reference, reference, "--contract", small_contract, "--json"});
+  CHECK(Json::parse(end.out)["scope"]["stress_blocks"] == 8);
+}
+
+TEST_CASE("a grid that reaches beyond its tensors is refused at the reference's line") {
+  ContractCopy wide("grid = [8, 1, 1]", "grid = [9, 1, 1]");
+  ProcessEnd end = run_lathe({"contract", "check", wide.path()});
+  CHECK(end.status == bad_input);
+  has(end.err, "reference.ptx:");
+  has(end.err, "block 8");
+  CHECK(run_lathe({"contract", "check", small_contract}).status == 0);
+}
+
+TEST_CASE("a proof that processes share is the proof of one, and a mistake in any range ends it") {
+  auto answer = [&](const std::string& candidate, const std::string& threads) {
+    return Json::parse(run_lathe({"verify", reference, candidate, "--contract", small_contract,
+                                  "--threads", threads, "--seed", "5", "--json"})
+                           .out);
+  };
+  Json one = answer(reference, "1"), three = answer(reference, "3");
+  CHECK(three["verdict"] == "proved");
+  CHECK(three["scope"]["blocks"] == 8);
+  CHECK(three["scope"]["outputs_compared"] == one["scope"]["outputs_compared"]);
+  CHECK(three["bound"] == one["bound"]);
+  for (const std::string& complaint : JsonSchema::of("verify").complaints(three))
+    FAIL_CHECK(complaint);
+  // Of the last block only.
+  std::string wrong = text_of(LATHE_ROOT "/tests/kernels/mistakes/sum_last_block.ptx");
+  std::size_t at = wrong.find("sm_89");
+  REQUIRE(at != std::string::npos);
+  wrong.replace(at, 5, "sm_90a");
+  Scratch scratch;
+  std::string file = (scratch.path() / "wrong.ptx").string();
+  REQUIRE(write_file(file, wrong).has_value());
+  CHECK(answer(file, "3")["verdict"] == "refuted");
+}
+
+TEST_CASE("two who want one store at once are told so, and nobody sees the engine's words") {
+  Scratch scratch;
+  std::string store = (scratch.path() / "store").string();
+  std::string ptx = (scratch.path() / "bad.ptx").string();
+  REQUIRE(write_file(ptx, "nonsense\n").has_value());
+  REQUIRE(run_lathe({"try", ptx, "--contract", small_contract, "--store", store}).status == 1);
+  std::vector<ProcessEnd> ends(16);
+  std::vector<std::thread> threads;
+  for (std::size_t side = 0; side < 2; ++side)
+    threads.emplace_back([&, side] {
+      for (std::size_t i = side; i < ends.size(); i += 2)
+        if (auto end = run_process({LATHE_BUILD "/bin/lathe", "try", ptx, "--contract",
+                                    small_contract, "--store", store},
+                                   "", {}, LATHE_ROOT))
+          ends[i] = *end;
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (const ProcessEnd& end : ends) {
+    INFO(end.err);
+    CHECK((end.status == 1 || end.status == try_again));
+    CHECK(end.err.find("IO error") == std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace lathe
