@@ -82,4 +82,19 @@ inline double hyperbolic_tangent(double x) {
   return x < 0 ? -t : t;
 }
 
+/// Where the device's tanh of f16 lies a unit beside the truncated one, by the argument's
+/// magnitude; read off a sweep of every argument.
+inline int half_tangent_step(std::uint32_t magnitude) {
+  constexpr std::array<std::uint16_t, 16> above{0x29C6, 0x2C95, 0x2C96, 0x2E39, 0x2E9D, 0x3064,
+                                                0x323F, 0x32FF, 0x355B, 0x372D, 0x3824, 0x399A,
+                                                0x3CC9, 0x3DE3, 0x3ED6, 0x4080};
+  constexpr std::array<std::uint16_t, 8> below{0x2D3F, 0x39F8, 0x3C8E, 0x3C9D,
+                                               0x3DB8, 0x3E23, 0x3EAB, 0x4429};
+  for (std::uint16_t each : above)
+    if (each == magnitude) return 1;
+  for (std::uint16_t each : below)
+    if (each == magnitude) return -1;
+  return 0;
+}
+
 }  // namespace lathe::ptx::approximate

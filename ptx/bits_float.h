@@ -43,13 +43,32 @@ inline BitsOf<T> zero_sum(Form f, BitsOf<T> a, BitsOf<T> b) {
   return BitsOf<T>::wrapped(negative ? std::uint64_t{1} << (width_of(T) - 1) : 0);
 }
 
+/// What an operation on the sign makes of NaN: f64 keeps its payload, quietly.
+template <Type T>
+[[gnu::always_inline]] inline BitsOf<T> quieted(BitsOf<T> a) {
+  if constexpr (T == Type::f64)
+    return BitsOf<T>::from(is_nan(a) ? a.bits() | 0x0008000000000000u : a.bits());
+  else
+    return is_nan(a) ? canonical_nan<T>() : a;
+}
+/// NaN as a sum or product gives it: of f64 the first operand's that is NaN, else the canonical
+/// one.
+template <Type T>
+inline BitsOf<T> nan_among(BitsOf<T> first, BitsOf<T> second) {
+  if constexpr (T == Type::f64) {
+    if (is_nan(first)) return quieted(first);
+    if (is_nan(second)) return quieted(second);
+  }
+  return canonical_nan<T>();
+}
+
 template <Type T>
 [[gnu::noinline]] BitsOf<T> add_exactly(Form f, BitsOf<T> a, BitsOf<T> b) {
   int lost = 0;
   WideOf<T> x = wide(a), y = wide(b);
   if (x - x != 0 || y - y != 0) {
     double sum = to_double(a) + to_double(b);
-    return sum != sum ? canonical_nan<T>() : rounded<T>(sum, 0, Rounding::rn);
+    return sum != sum ? nan_among(b, a) : rounded<T>(sum, 0, Rounding::rn);
   }
   WideOf<T> s = two_sum(x, y, lost);
   if (s == 0 && lost == 0) {
@@ -66,7 +85,7 @@ template <Type T>
   WideOf<T> p = wide(a) * wide(b);
   if (p - p != 0) {
     double product = to_double(a) * to_double(b);
-    return product != product ? canonical_nan<T>() : rounded<T>(product, 0, Rounding::rn);
+    return product != product ? nan_among(b, a) : rounded<T>(product, 0, Rounding::rn);
   }
   if (p == 0)
     return BitsOf<T>::wrapped(
@@ -78,8 +97,9 @@ template <Type T>
 [[gnu::noinline]] BitsOf<T> fused_exactly(Form f, BitsOf<T> a, BitsOf<T> b, BitsOf<T> c) {
   WideOf<T> p = wide(a) * wide(b), y = wide(c);
   if (p - p != 0 || y - y != 0) {
-    double r = to_double(a) * to_double(b) + to_double(c);
-    return r != r ? canonical_nan<T>() : rounded<T>(r, 0, Rounding::rn);
+    auto r = static_cast<double>(p + y);
+    if (r != r) return is_nan(b) ? quieted(b) : nan_among(c, a);
+    return rounded<T>(r, 0, Rounding::rn);
   }
   int lost = 0;
   WideOf<T> s = two_sum(p, y, lost);
@@ -92,20 +112,19 @@ template <Type T>
   return narrowed<T>(f, s, lost);
 }
 
+/// The processor gives the first NaN of two, the device the second.
+template <Type T>
+[[gnu::always_inline]] inline NativeOf<T> second_nan(BitsOf<T> b, NativeOf<T> result) {
+  if constexpr (T == Type::f64)
+    if (b.held != b.held) return quieted(b).held;
+  return result;
+}
 template <Type T>
 [[gnu::always_inline]] inline BitsOf<T> add(Form f, BitsOf<T> a, BitsOf<T> b) {
   a = flushed(f, a), b = flushed(f, b);
   if constexpr (native<T>)
-    if (f.rounding == Rounding::rn) return finished<T>(f, {a.held + b.held});
+    if (f.rounding == Rounding::rn) return finished<T>(f, {second_nan(b, a.held + b.held)});
   return finished(f, add_exactly(f, a, b));
-}
-/// What an operation on the sign makes of NaN: f64 keeps its payload, quietly.
-template <Type T>
-[[gnu::always_inline]] inline BitsOf<T> quieted(BitsOf<T> a) {
-  if constexpr (T == Type::f64)
-    return BitsOf<T>::from(is_nan(a) ? a.bits() | 0x0008000000000000u : a.bits());
-  else
-    return is_nan(a) ? canonical_nan<T>() : a;
 }
 template <Type T>
 [[gnu::always_inline]] inline BitsOf<T> negate(Form f, BitsOf<T> a) {
@@ -119,14 +138,14 @@ template <Type T>
 [[gnu::always_inline]] inline BitsOf<T> sub(Form f, BitsOf<T> a, BitsOf<T> b) {
   a = flushed(f, a), b = flushed(f, b);
   if constexpr (native<T>)
-    if (f.rounding == Rounding::rn) return finished<T>(f, {a.held - b.held});
+    if (f.rounding == Rounding::rn) return finished<T>(f, {second_nan(b, a.held - b.held)});
   return finished(f, add_exactly(f, a, negate(Form{}, b)));
 }
 template <Type T>
 [[gnu::always_inline]] inline BitsOf<T> mul(Form f, BitsOf<T> a, BitsOf<T> b) {
   a = flushed(f, a), b = flushed(f, b);
   if constexpr (native<T>)
-    if (f.rounding == Rounding::rn) return finished<T>(f, {a.held * b.held});
+    if (f.rounding == Rounding::rn) return finished<T>(f, {second_nan(b, a.held * b.held)});
   return finished(f, mul_exactly(f, a, b));
 }
 template <Type T>
@@ -134,7 +153,10 @@ template <Type T>
   a = flushed(f, a), b = flushed(f, b), c = flushed(f, c);
   if (f.rounding == Rounding::rn) {
     if constexpr (T == Type::f32) return finished<T>(f, {__builtin_fmaf(a.held, b.held, c.held)});
-    if constexpr (T == Type::f64) return finished<T>(f, {__builtin_fma(a.held, b.held, c.held)});
+    if constexpr (T == Type::f64) {
+      if (is_nan(b) || is_nan(c)) return is_nan(b) ? quieted(b) : quieted(c);
+      return finished<T>(f, {__builtin_fma(a.held, b.held, c.held)});
+    }
   }
   return finished(f, fused_exactly(f, a, b, c));
 }
@@ -156,6 +178,12 @@ template <Type T>
     WideOf<T> x = wide(a), y = wide(b), s = x / y, r = x - static_cast<WideOf<T>>(q) * y;
     int side = sign_of(r) * (b.held < 0 ? -1 : 1);
     if (s != 0) q = directed<NativeOf<T>, WideOf<T>>(static_cast<WideOf<T>>(q), side, f.rounding);
+  }
+  bool overflowed = q - q != 0 && q == q && a.held - a.held == 0 && b.held != 0;
+  if (f.rounding != Rounding::rn && overflowed) {
+    constexpr FloatFormat format = format_of<T>();
+    std::uint64_t sign = q < 0 ? std::uint64_t{1} << (width_of(T) - 1) : 0;
+    return finished(f, BitsOf<T>::wrapped(sign | overflow_bits(format, f.rounding, q < 0)));
   }
   return finished<T>(f, {q});
 }
@@ -193,6 +221,8 @@ template <Type T>
 template <Type T>
 [[gnu::always_inline]] inline BitsOf<T> absolute(Form f, BitsOf<T> a) {
   a = flushed(f, a);
+  if constexpr (T == Type::f64)
+    if (is_nan(a)) return quieted(a);
   return quieted(BitsOf<T>::wrapped(a.bits() & ~(std::uint64_t{1} << (width_of(T) - 1))));
 }
 template <Type T>
@@ -216,7 +246,7 @@ template <Type T>
 [[gnu::always_inline]] inline BitsOf<T> extreme(Form f, bool want_first, BitsOf<T> a, BitsOf<T> b) {
   a = flushed(f, a), b = flushed(f, b);
   if constexpr (T == Type::f64) {
-    if (is_nan(a)) return is_nan(b) ? quieted(a) : b;
+    if (is_nan(a)) return is_nan(b) ? quieted(b) : b;
     if (is_nan(b)) return a;
     return before(a, b) == want_first ? a : b;
   } else {
@@ -249,10 +279,22 @@ template <Type T>
   else
     return finished(f, rounded<T>(value, 0, Rounding::rn));
 }
+/// Functions of 16 bits are cut, not rounded, on the device; what is too large is infinite.
+template <Type T>
+inline BitsOf<T> cut(double value) {
+  constexpr FloatFormat format = format_of<T>();
+  bool fits = std::fabs(value) < std::ldexp(1.0, format.emax + 1);
+  return rounded<T>(value, 0, fits ? Rounding::rz : Rounding::rn);
+}
 template <Type T>
 [[gnu::always_inline]] inline BitsOf<T> exponential2(Form f, BitsOf<T> a) {
   if constexpr (T == Type::bf16) f.set(Flag::ftz);
-  return approximated<T>(f, approximate::exponential2(to_double(flushed(f, a))));
+  double x = to_double(flushed(f, a));
+  if constexpr (width_of(T) == 16) {
+    double power = x > -0x1p-23 && x < 0 ? 1.0 : approximate::exponential2(x);
+    return T == Type::bf16 && power < 0x1p-126 ? BitsOf<T>::wrapped(0) : cut<T>(power);
+  }
+  return approximated<T>(f, approximate::exponential2(x));
 }
 template <Type T>
 inline BitsOf<T> logarithm2(Form f, BitsOf<T> a) {
@@ -260,27 +302,64 @@ inline BitsOf<T> logarithm2(Form f, BitsOf<T> a) {
   if (x > 0 && x - x == 0) return approximated<T>(f, approximate::logarithm2(x));
   return approximated<T>(f, x == 0 ? -HUGE_VAL : x > 0 ? x : NAN);
 }
+/// The upper half of a double, as the approximations of f64 take and give it: no subnormals.
+inline std::uint64_t upper_half(std::uint64_t bits) {
+  bits &= 0xFFFFFFFF00000000u;
+  return (bits & 0x7FF0000000000000u) == 0 ? bits & 0x8000000000000000u : bits;
+}
 template <Type T>
 [[gnu::always_inline]] inline BitsOf<T> reciprocal_root(Form f, BitsOf<T> a) {
+  if constexpr (T == Type::f64)
+    if (f.ftz()) {
+      double x = BitsOf<T>::from(upper_half(a.bits())).held, root = 1 / std::sqrt(x);
+      if (x == 0) return {std::copysign(HUGE_VAL, x)};
+      return BitsOf<T>::from(root != root ? 0x7FFFFFFF00000000u
+                                          : upper_half(std::bit_cast<std::uint64_t>(root)));
+    }
   double x = to_double(flushed(f, a));
   if (x == 0) return approximated<T>(f, is_negative(a) ? -HUGE_VAL : HUGE_VAL);
   double r = 1 / std::sqrt(x);
   if constexpr (T == Type::f64) return r != r ? canonical_nan<T>() : BitsOf<T>{r};
   return approximated<T>(f, r);
 }
+/// The device turns the argument into turns first, cut to f32, and takes subnormal ones as zero.
+inline double in_turns(double x) {
+  double product = x * static_cast<double>(0x1.45f306p-3f);
+  auto turns = static_cast<float>(product);
+  if (std::fabs(static_cast<double>(turns)) > std::fabs(product))
+    turns = std::nextafter(turns, 0.0f);
+  return std::fabs(turns) < 0x1p-126f ? std::copysign(0.0, x) : static_cast<double>(turns);
+}
+/// The angle of the turns' fraction.
+inline double angle_of(double turns) {
+  double fraction = turns - std::floor(turns + 0.5);
+  return fraction * 6.28318530717958647693;
+}
 template <Type T>
 inline BitsOf<T> sine(Form f, BitsOf<T> a) {
-  double x = to_double(flushed(f, a));
-  if (x == 0) return flushed(f, a);
-  return approximated<T>(f, std::fabs(x) < 1e15 ? approximate::sine_of(x, 0) : NAN);
+  double turns = in_turns(to_double(flushed(f, a)));
+  if (turns == 0) return approximated<T>(f, turns);
+  return approximated<T>(f, turns - turns == 0 ? approximate::sine_of(angle_of(turns), 0) : NAN);
 }
 template <Type T>
 inline BitsOf<T> cosine(Form f, BitsOf<T> a) {
-  double x = to_double(flushed(f, a));
-  return approximated<T>(f, std::fabs(x) < 1e15 ? approximate::sine_of(x, 1) : NAN);
+  double turns = in_turns(to_double(flushed(f, a)));
+  return approximated<T>(f, turns - turns == 0 ? approximate::sine_of(angle_of(turns), 1) : NAN);
 }
 template <Type T>
 inline BitsOf<T> hyperbolic_tangent(Form f, BitsOf<T> a) {
+  double x = to_double(a);
+  if (x == 0) return a;
+  if constexpr (width_of(T) == 16) {
+    std::uint32_t magnitude = a.bits() & 0x7FFFu, sign = a.bits() & 0x8000u;
+    if (std::fabs(x) < 0.003935) return a;
+    if (std::fabs(x) >= 8) return cut<T>(x < 0 ? -1.0 : 1.0);
+    int step =
+        T == Type::f16 ? approximate::half_tangent_step(magnitude) : (magnitude == 0x3F3F ? -1 : 0);
+    std::uint32_t bits = cut<T>(approximate::hyperbolic_tangent(std::fabs(x))).bits();
+    return x != x ? canonical_nan<T>()
+                  : BitsOf<T>::wrapped(sign | (bits + static_cast<std::uint32_t>(step)));
+  }
   return approximated<T>(f, approximate::hyperbolic_tangent(to_double(a)));
 }
 
@@ -319,7 +398,7 @@ inline bool is_special(Form f, BitsOf<T> x) {
     case 1: return rest == format.max_bits + 1;
     case 2: return rest <= format.max_bits + 1;
     case 3: return rest > format.max_bits + 1;
-    case 4: return rest >= normal && rest <= format.max_bits;
+    case 4: return rest == 0 || (rest >= normal && rest <= format.max_bits);  // Zero too.
     default: return rest != 0 && rest < normal;
   }
   // clang-format on

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "ptx/decoder.h"
+#include "ptx/isa_rules.h"
 
 namespace lathe::ptx {
 namespace {
@@ -158,6 +159,9 @@ bool Decoder::instruction(const Instruction& instruction, std::uint32_t number) 
   }
   if (match->effect == Effect::unmodelled && instruction.opcode == "call")
     if (const Function* callee = callee_of(instruction)) return call(instruction, *callee);
+  if (std::string rule = broken_operands(instruction, *match->row); !rule.empty())
+    return complain("`" + std::string(instruction.opcode) + "`: " + rule,
+                    "the form is " + std::string(match->row->signature.text));
   bool done = match->effect == Effect::none ? meaning(*match) : effect(*match);
   if (!done || error_) return false;
   if (program_.operations.size() > first) {

@@ -172,8 +172,19 @@ Slot Decoder::source(const Operand& operand, Type type) {
 
 Slot Decoder::loose_source(const Operand& operand, Type type) {
   unsigned width = cell_bytes(type);
-  if (operand.kind == Operand::Kind::integer || operand.kind == Operand::Kind::float_bits)
+  bool number = operand.kind == Operand::Kind::integer;
+  if (number || operand.kind == Operand::Kind::float_bits) {
+    bool single = type == Type::f32 || type == Type::f64, bits = is_untyped(type);
+    bool fits = bits     ? number || operand.width == width_of(type)
+                : number ? is_integer(type)
+                         : single;
+    if (!fits) {
+      complain(operand,
+               "`" + std::string(operand.text) + "` is no value of ." + std::string(name_of(type)));
+      return {};
+    }
     return constant(immediate_bits(operand, type), width);
+  }
   if (operand.kind == Operand::Kind::vector && operand.parts.size() == 1)
     return loose_source(operand.parts[0], type);
   if (operand.kind != Operand::Kind::name) {
@@ -186,6 +197,10 @@ Slot Decoder::loose_source(const Operand& operand, Type type) {
     return constant(*special, width, Constant::Kind::special);
   if (operand.parts.empty())
     if (auto slot = register_named(operand.text)) {
+      if (find(operand.text)->predicate) {
+        complain(operand, "`" + std::string(operand.text) + "` is a predicate");
+        return {};
+      }
       read_.push_back(slot->place);
       return *slot;
     }

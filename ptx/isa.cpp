@@ -9,6 +9,7 @@
 
 #include "ptx/chapters.h"
 #include "ptx/isa_rare.h"
+#include "ptx/isa_rules.h"
 
 namespace lathe::ptx {
 namespace {
@@ -269,8 +270,10 @@ Result<FormMatch> match(const Instruction& instruction, unsigned isa_version,
   const RowText* nearest = nullptr;
   Fit nearest_fit;
   std::string gate;
+  std::string broken;
   const RowText* gated = nullptr;
   const RowText* miscounted = nullptr;
+  const RowText* ruled = nullptr;
   for (std::uint16_t index : found->second) {
     const RowText& row = rows()[index];
     Fit how = fit(row, instruction);
@@ -289,9 +292,19 @@ Result<FormMatch> match(const Instruction& instruction, unsigned isa_version,
       gate = complaint, gated = &row;
       continue;
     }
+    if (std::string rule = broken_rule(instruction, {how.form, row.effect, &row}, target);
+        !rule.empty()) {
+      broken = rule, ruled = &row;
+      continue;
+    }
     how.form.row = index;
     return FormMatch{how.form, row.effect, &row};
   }
+  if (ruled != nullptr)
+    return Error{Fault::malformed,
+                 "`" + written(instruction) + "`: " + broken,
+                 "the form is " + std::string(ruled->signature.text),
+                 {}};
   if (gated != nullptr)
     return Error{Fault::malformed,
                  "`" + written(instruction) + "` " + gate,

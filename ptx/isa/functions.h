@@ -69,7 +69,7 @@ constexpr U quotient(U a, U b) {
 }
 template <Type T>
 constexpr U remainder(U a, U b) {
-  if (b == 0) return a;
+  if (b == 0) return ones(width_of(T));
   if constexpr (is_signed(T)) {
     S x = value_of<T>(a), y = value_of<T>(b);
     return y == -1 ? 0 : static_cast<U>(x % y);
@@ -108,11 +108,17 @@ constexpr U top_bit(bool shift_amount, U a) {
   return shift_amount ? width - 1 - position : position;
 }
 
+/// Positions and lengths of bit fields are taken modulo 256 in 32 bits, and whole in 64.
+template <unsigned width>
+constexpr U field_number(U number) {
+  return width == 64 ? number : number & 0xFF;
+}
+
 /// bfe: `length` bits from `start`; for signed types the rest is the sign.
 template <Type T>
 constexpr U field_of(U a, U start, U length) {
   constexpr unsigned width = width_of(T);
-  start &= 0xFF, length &= 0xFF;
+  start = field_number<width>(start), length = field_number<width>(length);
   if (length == 0) return 0;
   U top = start + length - 1 < width - 1 ? start + length - 1 : width - 1;
   U sign = is_signed(T) ? a >> top & 1 : 0;
@@ -124,7 +130,7 @@ constexpr U field_of(U a, U start, U length) {
 
 template <unsigned width>
 constexpr U inserted(U a, U b, U start, U length) {
-  start &= 0xFF, length &= 0xFF;
+  start = field_number<width>(start), length = field_number<width>(length);
   if (start >= width || length == 0) return b;
   U kept = length < width - start ? length : width - start;
   U mask = ones(static_cast<unsigned>(kept)) << start;

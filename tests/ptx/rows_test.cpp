@@ -39,7 +39,7 @@ TEST_CASE("signed and unsigned differ where they must") {
   CHECK(word("mul.hi.u32 %r3, %r1, %r2;", 0xFFFFFFFF, 2) == 1);
   CHECK(word("setp.lt.s32 %p1, %r1, %r2;\nselp.u32 %r3, 1, 0, %p1;", 0xFFFFFFFF, 1) == 1);
   CHECK(word("setp.lt.u32 %p1, %r1, %r2;\nselp.u32 %r3, 1, 0, %p1;", 0xFFFFFFFF, 1) == 0);
-  CHECK(word("setp.lo.s32 %p1, %r1, %r2;\nselp.u32 %r3, 1, 0, %p1;", 0xFFFFFFFF, 1) == 0);
+  CHECK(word("setp.lo.u32 %p1, %r1, %r2;\nselp.u32 %r3, 1, 0, %p1;", 0xFFFFFFFF, 1) == 0);
 }
 
 TEST_CASE("division by zero gives all ones") {

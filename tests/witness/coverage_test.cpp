@@ -1,0 +1,64 @@
+// docs/WITNESS.md is what the table and the archive say.
+
+#include <catch2/catch.hpp>
+
+#include "base/files.h"
+#include "tests/witness/coverage.h"
+#include "tests/witness/instance.h"
+
+namespace lathe::ptx::witness {
+namespace {
+
+const Archive& archive() {
+  static const Archive made =
+      *unpack(*read_file(std::string(LATHE_ROOT) + "/tests/witness/sm_90a.bin"));
+  return made;
+}
+
+/// The number before a word of the page's summary, "3795 forms".
+std::size_t number_before(const std::string& page, const std::string& word) {
+  std::size_t at = page.find(" " + word), begin = page.find_last_not_of("0123456789", at - 1) + 1;
+  return std::stoul(page.substr(begin, at - begin));
+}
+
+/// `build/bin/witness_bench page tests/witness/sm_90a.bin` writes the page anew.
+TEST_CASE("docs/WITNESS.md claims no row, form or vector that the archive does not have") {
+  Result<std::string> page = read_file(std::string(LATHE_ROOT) + "/docs/WITNESS.md");
+  REQUIRE(page);
+  std::string truth = witness_page(archive());
+  CHECK(number_before(*page, "forms,") <= number_before(truth, "forms,"));
+  CHECK(number_before(*page, "operand vectors") <= number_before(truth, "operand vectors"));
+  auto all = coverage_of(archive());
+  std::string witnessed = page->substr(0, page->find("## Not witnessed"));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    std::string line = " " + std::string(rows()[i].signature.text) + "\n";
+    INFO(line);
+    if (witnessed.find(line) != std::string::npos) CHECK(all[i].forms > 0);
+  }
+}
+
+TEST_CASE("a row of another chip counts as not witnessed, with the reason") {
+  auto all = coverage_of(archive());
+  std::size_t blackwell = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (rows()[i].signature.opcode != "tcgen05") continue;
+    ++blackwell;
+    CHECK(all[i].forms == 0);
+    CHECK(reason_without(i) == "sm_100a only");
+  }
+  CHECK(blackwell > 0);
+}
+
+TEST_CASE("rows of arithmetic on sm_90a are all witnessed") {
+  auto all = coverage_of(archive());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const RowText& row = rows()[i];
+    if (row.effect != Effect::none || row.gate.target > 90 || row.gate.specific) continue;
+    if (row.signature.opcode.starts_with('$')) continue;
+    INFO(row.signature.text);
+    CHECK(all[i].forms > 0);
+  }
+}
+
+}  // namespace
+}  // namespace lathe::ptx::witness
