@@ -70,18 +70,34 @@ std::string file(const std::string& path) {
 
 std::string scalar_code() {
   std::string body;
-  const char* lines[] = {"add.u32 %r1, %r2, %r3;",         "mad.lo.s32 %r4, %r1, %r2, %r3;",
-                         "shl.b32 %r5, %r4, 3;",           "xor.b32 %r6, %r5, %r1;",
-                         "setp.lt.s32 %p1, %r6, %r2;",     "selp.b32 %r7, %r6, %r5, %p1;",
-                         "mul.wide.u32 %d1, %r7, %r1;",    "add.s64 %d2, %d1, %d2;",
-                         "fma.rn.f32 %f1, %f2, %f3, %f1;", "fma.rn.ftz.f32 %f2, %f2, %f3, %f1;",
-                         "mul.f32 %f3, %f1, %f4;",         "add.ftz.f32 %f4, %f3, %f2;",
-                         "max.s32 %r8, %r7, %r4;",         "shr.s32 %r2, %r8, 1;",
-                         "and.b32 %r3, %r2, %r8;",         "mov.b32 %r9, %r3;"};
+  const char* lines[] = {"add.u32 %r1, %r2, %r3;",
+                         "mad.lo.s32 %r4, %r1, %r2, %r3;",
+                         "shl.b32 %r5, %r4, 3;",
+                         "xor.b32 %r6, %r5, %r1;",
+                         "setp.lt.s32 %p1, %r6, %r2;",
+                         "selp.b32 %r7, %r6, %r5, %p1;",
+                         "mul.wide.u32 %d1, %r7, %r1;",
+                         "add.s64 %d2, %d1, %d2;",
+                         "fma.rn.f32 %f1, %f2, %f3, %f1;",
+                         "fma.rn.ftz.f32 %f2, %f2, %f3, %f1;",
+                         "mul.f32 %f3, %f1, %f4;",
+                         "add.ftz.f32 %f4, %f3, %f2;",
+                         "max.s32 %r8, %r7, %r4;",
+                         "shr.s32 %r2, %r8, 1;",
+                         "and.b32 %r3, %r2, %r8;",
+                         "mov.b32 %r9, %r3;",
+                         "sub.s32 %r4, %r9, %r8;",
+                         "min.u32 %r5, %r4, %r9;",
+                         "or.b32 %r6, %r5, %r2;",
+                         "not.b32 %r7, %r6;",
+                         "lop3.b32 %r8, %r7, %r6, %r5, 0x96;",
+                         "cvt.rn.f32.s32 %f5, %r8;",
+                         "max.f32 %f6, %f5, %f1;",
+                         "sub.f32 %f1, %f6, %f5;"};
   for (int copy = 0; copy < 16; ++copy)
     for (const char* line : lines) body += std::string(line) + "\n";
   return ".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n"
-         ".reg .b32 %r<10>;\n.reg .f32 %f<5>;\n.reg .b64 %d<3>;\n.reg .pred %p<3>;\n"
+         ".reg .b32 %r<10>;\n.reg .f32 %f<7>;\n.reg .b64 %d<3>;\n.reg .pred %p<3>;\n"
          ".reg .b32 %i;\nmov.u32 %r2, %tid.x;\nmov.u32 %r3, 7;\nmov.u64 %d2, 0;\n"
          "mov.f32 %f1, 0f3F800000;\nmov.f32 %f2, %f1;\nmov.f32 %f3, %f1;\nmov.f32 %f4, %f1;\n"
          "mov.u32 %i, 0;\nloop:\n" +
@@ -96,11 +112,23 @@ int main() {
   Launch scalar;
   if (prepare(scalar, scalar_code(), {64}, {}, {{1, 1, 1}, {128, 1, 1}, 0})) {
     double s = run(scalar, result);
-    std::printf("scalar code: %.2f G thread-instructions/s, %.1f ns a warp instruction\n",
-                static_cast<double>(result.steps) * 32 / s / 1e9,
-                s / static_cast<double>(result.steps) * 1e9);
+    std::printf(
+        "scalar code of 24 opcodes: %.2f G thread-instructions/s, %.1f ns a warp instruction\n",
+        static_cast<double>(result.steps) * 32 / s / 1e9,
+        s / static_cast<double>(result.steps) * 1e9);
   }
   const std::string contracts = std::string(LATHE_ROOT) + "/suite/contracts/";
+  {
+    std::string text = file(contracts + "gemm_fp16_sm_89/reference.ptx");
+    auto start = cpu_seconds();
+    double bytes = 0, s = 0;
+    for (; s < 1; s = cpu_seconds() - start) {
+      Parsed parsed = parse(text, "bench.ptx");
+      if (!parsed.errors.empty()) std::printf("%s\n", parsed.errors[0].what.c_str());
+      bytes += static_cast<double>(text.size());
+    }
+    std::printf("parser: %.0f MB/s on a file of %zu kB\n", bytes / s / 1e6, text.size() / 1000);
+  }
   Launch softmax;
   if (prepare(softmax, file(contracts + "softmax_fp16_sm_89/reference.ptx"),
               {256 * 8192, 256 * 8192}, {{2, 4096}}, {{256, 1, 1}, {128, 1, 1}, 16})) {
@@ -115,7 +143,7 @@ int main() {
               {{3, 128}, {4, 128}, {5, 512}, {6, 512}, {7, 128}, {8, 128}},
               {{1, 1, 1}, {128, 1, 1}, 49152})) {
     double s = run(gemm, result);
-    std::printf("gemm, a block of 128 x 128 x 512: %.0f M multiply-adds/s\n",
-                128.0 * 128 * 512 / s / 1e6);
+    std::printf("gemm, a block of 128 x 128 x 512: %.0f M multiply-adds/s, %.2f ms a step of 64\n",
+                128.0 * 128 * 512 / s / 1e6, s / 8 * 1e3);
   }
 }

@@ -1,18 +1,23 @@
 // lathe ptx: the instruction table and PTX files, for people and for proposers.
 
+#include <charconv>
 #include <cstdio>
+#include <optional>
 
 #include "cli/complaint.h"
 #include "cli/exit_status.h"
 #include "cli/input_file.h"
+#include "cli/ptx_run.h"
 #include "cli/subcommand.h"
 #include "ptx/isa.h"
+#include "ptx/reference.h"
 
 namespace lathe::cli {
 namespace {
 
 struct Options {
-  std::string file, opcode, target = "sm_100a", isa = "9.0";
+  std::string file, opcode, target, isa = "9.4";
+  bool document = false;
 };
 
 /// Operands that no row could mistake: match() only counts them here.
@@ -34,38 +39,61 @@ ptx::Instruction instruction_of(const std::string& text, std::size_t operands) {
 int no_row(const ptx::Instruction& instruction, const Error& error) {
   std::fprintf(stderr, "lathe: error: %s\n", error.what.c_str());
   if (!error.remedy.empty()) std::fprintf(stderr, "help: %s\n", error.remedy.c_str());
-  for (const std::string& form : ptx::forms_of(instruction.opcode))
-    std::fprintf(stderr, "  %s\n", form.c_str());
+  for (const ptx::FormNote& note : ptx::notes_of(instruction.opcode))
+    std::fprintf(stderr, "  %s\n", ptx::print(note).c_str());
   return exit_no;
 }
 
-/// With modifiers: the one form that fits. Without: all forms of the opcode.
-int reference(const Options& options) {
-  auto target = ptx::parse_target(options.target);
-  if (!target) return complain(target.error());
-  auto isa = ptx::parse_isa_version(options.isa);
-  if (!isa) return complain(isa.error());
-  ptx::Instruction bare = instruction_of(options.opcode, 0);
-  if (bare.modifiers.empty()) {
-    auto forms = ptx::forms_of(bare.opcode);
-    if (!forms.empty() && !bare.opcode.starts_with('$')) {
-      for (const std::string& form : forms) std::printf("%s\n", form.c_str());
-      return exit_done;
-    }
-  }
+/// The row that the words fit for some count of operands, or what is wrong.
+Result<ptx::FormMatch> match_words(const std::string& words, unsigned isa,
+                                   const ptx::Target& target) {
   Error error;
-  for (std::size_t operands = 0; operands <= 8; ++operands) {
-    ptx::Instruction instruction = instruction_of(options.opcode, operands);
-    auto matched = ptx::match(instruction, *isa, *target);
-    if (matched) {
-      std::printf("%s\n", std::string(matched->row->signature.text).c_str());
-      return exit_done;
-    }
+  for (std::size_t operands = 0; operands <= 10; ++operands) {
+    auto matched = ptx::match(instruction_of(words, operands), isa, target);
+    if (matched) return matched;
     // A wrong count of operands says nothing here; whatever else is wrong does.
     if (operands == 0 || matched.error().what.find(" operands") == std::string::npos)
       error = matched.error();
   }
-  return no_row(bare, error);
+  return error;
+}
+
+void print_match(const ptx::FormMatch& matched, const std::string& words) {
+  if (matched.row->signature.text.empty())
+    std::printf("%s  [known by its words; no meaning here]\n", words.c_str());
+  else
+    std::printf("%s\n", ptx::print(ptx::note_of(*matched.row)).c_str());
+}
+
+/// With modifiers: the form that fits, on the target that was asked for or any of those that exist.
+/// Without: all forms of the opcode.
+int reference(const Options& options) {
+  if (options.document) {
+    std::printf("%s", ptx::forms_document().c_str());
+    return exit_done;
+  }
+  auto isa = ptx::parse_isa_version(options.isa);
+  if (!isa) return complain(isa.error());
+  ptx::Instruction bare = instruction_of(options.opcode, 0);
+  if (bare.modifiers.empty()) {
+    std::vector<ptx::FormNote> notes = ptx::notes_of(bare.opcode);
+    for (const ptx::FormNote& note : notes) std::printf("%s\n", ptx::print(note).c_str());
+    if (!notes.empty()) return exit_done;
+  }
+  std::vector<std::string> targets{"sm_100a", "sm_90a", "sm_120a"};
+  if (!options.target.empty()) targets = {options.target};
+  std::optional<Error> error;
+  for (const std::string& name : targets) {
+    auto target = ptx::parse_target(name);
+    if (!target) return complain(target.error());
+    auto matched = match_words(options.opcode, *isa, *target);
+    if (matched) {
+      print_match(*matched, options.opcode);
+      return exit_done;
+    }
+    if (!error) error = matched.error();
+  }
+  return no_row(bare, *error);
 }
 
 int read(const Options& options, ptx::Module& module) {
@@ -84,9 +112,22 @@ int fmt(const Options& options) {
   return exit_done;
 }
 
-/// Every instruction with the row that it takes, or why it takes none.
-int explain(const Options& options) {
+/// FILE:LINE as the two; line 0 where the name has none.
+unsigned take_line(std::string& file) {
+  std::size_t colon = file.rfind(':');
+  unsigned line = 0;
+  if (colon == std::string::npos) return 0;
+  const char* end = file.data() + file.size();
+  auto [stop, code] = std::from_chars(file.data() + colon + 1, end, line);
+  if (code != std::errc() || stop != end || line == 0) return 0;
+  file.resize(colon);
+  return line;
+}
+
+/// Every instruction, or those of one line, with the row that it takes, or why it takes none.
+int explain(Options options) {
   ptx::Module module;
+  unsigned line = take_line(options.file);
   if (int status = read(options, module)) return status;
   auto target = ptx::parse_target(module.target.front());
   if (!target) return complain(target.error());
@@ -95,12 +136,13 @@ int explain(const Options& options) {
   std::vector<Error> errors;
   for (const ptx::Function& function : module.functions)
     for (const ptx::Instruction& instruction : function.instructions) {
+      if (line != 0 && instruction.span.line != line) continue;
       auto matched = ptx::match(instruction, *isa, *target);
       std::string text = module.text->substr(instruction.span.begin,
                                              instruction.span.end - instruction.span.begin);
       if (matched) {
-        std::printf("%u\t%s\t%s\n", instruction.span.line, text.c_str(),
-                    std::string(matched->row->signature.text).c_str());
+        std::printf("%u\t%s\t", instruction.span.line, text.c_str());
+        print_match(*matched, text);
       } else {
         errors.push_back(matched.error());
         errors.back().place = module.place(instruction.span);
@@ -113,18 +155,29 @@ int explain(const Options& options) {
 
 Body declare_ptx(App& app) {
   auto options = std::make_shared<Options>();
+  auto launch = std::make_shared<PtxRunOptions>();
   app.require_subcommand();
   App* references = app.add_subcommand("reference", "the forms of an instruction");
-  references->add_option("opcode", options->opcode, "add, or with modifiers: add.rn.f32")
-      .required();
-  references->add_option("--target", options->target, "sm_89, sm_90a, sm_100a");
+  references->add_option("opcode", options->opcode, "add, or with modifiers: add.rn.f32");
+  references->add_option("--target", options->target, "sm_89, sm_90a, sm_100a; else any");
   references->add_option("--isa", options->isa, "the .version of the module");
+  references->add_flag("--document", options->document, "the whole table as docs/FORMS.md");
   App* formats = app.add_subcommand("fmt", "a file's normal form");
   formats->add_option("file", options->file, "PTX, or - for standard input").required();
   App* explains = app.add_subcommand("explain", "each instruction with its form");
-  explains->add_option("file", options->file, "PTX, or - for standard input").required();
-  return [options, references, formats] {
+  explains->add_option("file", options->file, "PTX or PTX:LINE, or - for standard input")
+      .required();
+  App* runs = app.add_subcommand("run", "executes an entry on the emulated device");
+  runs->add_option("file", launch->file, "PTX, or - for standard input").required();
+  runs->add_option("--contract", launch->contract, "contract directory").required();
+  runs->add_option("--out", launch->out, "where each output goes as raw bytes: DIR/<tensor>.bin");
+  runs->add_option("--inputs", launch->inputs, "declared, or a class such as cancellation");
+  runs->add_option("--seed", launch->seed, "of the inputs");
+  runs->add_option("--blocks", launch->blocks, "runs so many blocks, not the whole grid");
+  runs->add_flag("--json", launch->json, "one JSON document on standard output");
+  return [options, launch, references, formats, runs] {
     if (references->parsed()) return reference(*options);
+    if (runs->parsed()) return run_ptx(*launch);
     return formats->parsed() ? fmt(*options) : explain(*options);
   };
 }

@@ -25,7 +25,9 @@ class Bits : public BitsValues {
 
   struct Lanes {
     std::vector<std::byte> bytes;
-    std::vector<Mask> defined;  // By register number; which lanes were ever set.
+    std::vector<Mask> defined;  // By register number; lanes of which every byte was set.
+    /// One a byte, of lanes that are not: which bytes were set. Empty until it matters.
+    std::vector<std::uint8_t> known;
     std::byte* at(Cell cell) { return bytes.data() + cell.at(); }
     const std::byte* at(Cell cell) const { return bytes.data() + cell.at(); }
   };
@@ -52,7 +54,7 @@ class Bits : public BitsValues {
   void forget() { complaint_.reset(); }
 
   Lanes make_lanes(std::uint32_t bytes) {
-    return {std::vector<std::byte>(bytes + 64), std::vector<Mask>(bytes / 64 + 1, 0)};
+    return {std::vector<std::byte>(bytes + 64), std::vector<Mask>(bytes / 64 + 1, 0), {}};
   }
   Region make_region(std::uint64_t bytes) {
     Region region;
@@ -67,21 +69,30 @@ class Bits : public BitsValues {
 
   void read(Region& region, std::uint64_t offset, Lanes& lanes, Cell cell, unsigned bytes) {
     std::memcpy(lanes.at(cell), region.bytes + offset, bytes);
-    bool whole =
-        region.defined == nullptr || std::memchr(region.defined + offset, 0, bytes) == nullptr;
-    mark(lanes, cell, whole);
+    if (region.defined == nullptr || std::memchr(region.defined + offset, 0, bytes) == nullptr)
+      mark(lanes, cell, bytes, true);
+    else
+      mark_each(lanes, cell, bytes, region.defined + offset);
   }
   void write(Region& region, std::uint64_t offset, const Lanes& lanes, Cell cell, unsigned bytes) {
     std::memcpy(region.bytes + offset, lanes.at(cell), bytes);
-    bool whole = defined(lanes, cell);
-    if (region.defined != nullptr) std::memset(region.defined + offset, whole ? 1 : 0, bytes);
-    if (region.global && !whole)
+    bool all = defined(lanes, cell, bytes);
+    if (region.defined != nullptr) {
+      if (all || lanes.known.empty() || bytes > cell.width)
+        std::memset(region.defined + offset, all ? 1 : 0, bytes);
+      else
+        std::memcpy(region.defined + offset, lanes.known.data() + cell.at(), bytes);
+    }
+    if (region.global && !all)
       complain(ComplaintKind::undefined, "an undefined value is stored to global memory",
                cell.lane);
   }
   void copy(Lanes& lanes, Cell to, const Lanes& from_lanes, Cell from, unsigned bytes) {
     std::memmove(lanes.at(to), from_lanes.at(from), bytes);
-    mark(lanes, to, defined(from_lanes, from));
+    if (whole(from_lanes, from) || from_lanes.known.empty())
+      mark(lanes, to, bytes, whole(from_lanes, from));
+    else
+      mark_each(lanes, to, bytes, from_lanes.known.data() + from.at());
   }
   /// A whole register for the lanes of a mask.
   void copy_all(Lanes& lanes, Spot to, Spot from, unsigned width, Mask mask) {
@@ -93,8 +104,13 @@ class Bits : public BitsValues {
           std::memmove(lanes.bytes.data() + to + i * width, lanes.bytes.data() + from + i * width,
                        width);
     }
-    Mask& known = lanes.defined[to / 64];
-    known = (known & ~mask) | (lanes.defined[from / 64] & mask);
+    Mask known = lanes.defined[from / 64] & mask;
+    lanes.defined[to / 64] = (lanes.defined[to / 64] & ~mask) | known;
+    if (lanes.known.empty() || known == mask) return;
+    for (unsigned i = 0; i < lane_count; ++i)
+      if ((mask & ~known & Mask{1} << i) != 0)
+        std::memmove(lanes.known.data() + to + i * width, lanes.known.data() + from + i * width,
+                     width);
   }
   void transfer(Region& to, std::uint64_t to_offset, Region& from, std::uint64_t from_offset,
                 std::uint64_t bytes) {
@@ -119,12 +135,18 @@ class Bits : public BitsValues {
   void put(Lanes& lanes, Cell cell, unsigned bytes, std::uint64_t bits) {
     std::memset(lanes.at(cell), 0, bytes);
     std::memcpy(lanes.at(cell), &bits, std::min(bytes, 8u));
-    mark(lanes, cell, true);
+    mark(lanes, cell, bytes, true);
   }
+  /// Makes bytes of a register undefined.
+  void unset(Lanes& lanes, Cell cell, unsigned bytes) { mark(lanes, cell, bytes, false); }
   void extend(Lanes& lanes, Cell cell, unsigned bytes, bool sign) {
     std::byte* at = lanes.at(cell);
     bool ones = sign && (std::to_integer<unsigned>(at[bytes - 1]) & 0x80) != 0;
     std::memset(at + bytes, ones ? 0xFF : 0, cell.width - bytes);
+    Cell last = cell, rest = cell;
+    last.byte = static_cast<std::uint8_t>(cell.byte + bytes - 1);
+    rest.byte = static_cast<std::uint8_t>(cell.byte + bytes);
+    mark(lanes, rest, cell.width - bytes, !sign || defined(lanes, last, 1));
   }
   bool same(const Region& region, std::uint64_t offset, const Lanes& lanes, Cell cell,
             unsigned bytes) const {
@@ -133,7 +155,7 @@ class Bits : public BitsValues {
   }
 
   std::optional<std::uint64_t> exact(const Lanes& lanes, Cell cell, unsigned bytes) const {
-    if (!defined(lanes, cell)) return std::nullopt;
+    if (!defined(lanes, cell, bytes)) return std::nullopt;
     std::uint64_t bits = 0;
     std::memcpy(&bits, lanes.at(cell), bytes);
     return bits;
@@ -142,11 +164,19 @@ class Bits : public BitsValues {
     if ((mask & ~lanes.defined[place / 64]) != 0) return std::nullopt;
     const std::byte* at = lanes.bytes.data() + place;
     Mask set = 0;
+#ifdef __AVX2__
+    for (unsigned i = 0; i < lane_count; i += 8) {
+      __m256i eight = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at + 4 * i));
+      eight = _mm256_slli_epi32(eight, 31);  // The lowest bits become signs.
+      set |= static_cast<Mask>(_mm256_movemask_ps(_mm256_castsi256_ps(eight))) << i;
+    }
+#else
     for (unsigned i = 0; i < lane_count; ++i) {
       std::uint32_t truth;
       std::memcpy(&truth, at + 4 * i, 4);
       set |= Mask{truth & 1} << i;
     }
+#endif
     return set & mask;
   }
 
@@ -170,32 +200,63 @@ class Bits : public BitsValues {
     store_to<T>(lanes.at(cell), value);
   }
 
-  void settle(Lanes& lanes, Definedness how, Spot d, Spot a, Spot b, Spot c, Mask mask) {
-    const std::vector<Mask>& known = lanes.defined;
+  void settle(Lanes& lanes, Definedness how, Spot d, unsigned width, const Spot* sources,
+              Mask mask) {
+    std::vector<Mask>& known = lanes.defined;
     Mask result = every_lane;
+    Spot a = sources[0], b = sources[1], c = sources[2];
     if (how == Definedness::all) {
-      result = known[a / 64] & known[b / 64] & known[c / 64];
+      result = known[a / 64] & known[b / 64] & known[c / 64] & known[sources[3] / 64];
     } else if (how == Definedness::chosen) {
       Mask chosen = truths(lanes, c, known[c / 64]).value_or(0);
       result = known[c / 64] & ((chosen & known[a / 64]) | (~chosen & known[b / 64]));
     }
-    lanes.defined[d / 64] = (known[d / 64] & ~mask) | (result & mask);
+    known[d / 64] = (known[d / 64] & ~mask) | (result & mask);
+    Mask lost = mask & ~result;
+    if (lost == 0 || lanes.known.empty()) return;
+    for (unsigned i = 0; i < lane_count; ++i)
+      if ((lost >> i & 1) != 0) std::memset(lanes.known.data() + d + i * width, 0, width);
   }
 
   void multiply(Lanes& lanes, const Mma& mma);
 
  private:
-  static bool defined(const Lanes& lanes, Cell cell) {
+  static bool whole(const Lanes& lanes, Cell cell) {
     return (lanes.defined[cell.number()] >> cell.lane & 1) != 0;
   }
-  /// A part of a register that is not its first byte cannot make it defined, only undefined.
-  static void mark(Lanes& lanes, Cell cell, bool whole) {
-    Mask& known = lanes.defined[cell.number()];
+  static bool defined(const Lanes& lanes, Cell cell, unsigned bytes) {
+    if (whole(lanes, cell)) return true;
+    return bytes < cell.width && !lanes.known.empty() &&
+           std::memchr(lanes.known.data() + cell.at(), 0, bytes) == nullptr;
+  }
+  /// Where a lane's known bytes begin, made if there are none yet.
+  static std::uint8_t* known_of(Lanes& lanes, Cell cell) {
+    if (lanes.known.empty()) lanes.known.resize(lanes.bytes.size());
+    return lanes.known.data() + cell.place + std::size_t{cell.lane} * cell.width;
+  }
+  static void mark(Lanes& lanes, Cell cell, unsigned bytes, bool set) {
+    Mask& all = lanes.defined[cell.number()];
     Mask bit = Mask{1} << cell.lane;
-    if (!whole)
-      known &= ~bit;
-    else if (cell.byte == 0)
-      known |= bit;
+    if (bytes >= cell.width) {
+      all = set ? all | bit : all & ~bit;
+      if (!set && !lanes.known.empty()) std::memset(known_of(lanes, cell), 0, cell.width);
+    } else if (set != ((all & bit) != 0)) {
+      std::uint8_t* known = known_of(lanes, cell);
+      if (!set) std::memset(known, 1, cell.width);
+      std::memset(known + cell.byte, set ? 1 : 0, bytes);
+      all &= ~bit;
+      if (set && std::memchr(known, 0, cell.width) == nullptr) all |= bit;
+    } else if (!set && !lanes.known.empty()) {
+      std::memset(known_of(lanes, cell) + cell.byte, 0, bytes);
+    }
+  }
+  /// Bytes of which some are set and some are not.
+  static void mark_each(Lanes& lanes, Cell cell, unsigned bytes, const std::uint8_t* set) {
+    for (unsigned i = 0; i < bytes; ++i) {
+      Cell one = cell;
+      one.byte = static_cast<std::uint8_t>(cell.byte + i);
+      mark(lanes, one, 1, set[i] != 0);
+    }
   }
 
   std::vector<Region> buffers_;

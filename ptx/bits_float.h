@@ -161,6 +161,14 @@ template <Type T>
   return finished(f, fused_exactly(f, a, b, c));
 }
 
+/// fma.oob: the NaN with which copies fill what lies out of bounds makes the result zero.
+template <Type T>
+inline BitsOf<T> fused_filled(Form f, BitsOf<T> a, BitsOf<T> b, BitsOf<T> c) {
+  constexpr std::uint16_t fill = 0xFFFF;
+  if (a.held == fill || b.held == fill) return BitsOf<T>::wrapped(0);
+  return fused(f, a, b, c);
+}
+
 template <Type T>
 [[gnu::always_inline]] inline BitsOf<T> divide(Form f, BitsOf<T> a, BitsOf<T> b) {
   a = flushed(f, a), b = flushed(f, b);
@@ -365,26 +373,17 @@ inline BitsOf<T> hyperbolic_tangent(Form f, BitsOf<T> a) {
 
 template <Type T>
 [[gnu::always_inline]] inline bool compare(Form f, BitsOf<T> x, BitsOf<T> y) {
-  double a = to_double(flushed(f, x)), b = to_double(flushed(f, y));
-  bool unordered = a != a || b != b;
-  // clang-format off
-  switch (f.comparison) {
-    case Comparison::eq: return a == b;
-    case Comparison::ne: return !unordered && a != b;
-    case Comparison::lt: case Comparison::lo: return a < b;
-    case Comparison::le: case Comparison::ls: return a <= b;
-    case Comparison::gt: case Comparison::hi: return a > b;
-    case Comparison::ge: case Comparison::hs: return a >= b;
-    case Comparison::equ: return unordered || a == b;
-    case Comparison::neu: return unordered || a != b;
-    case Comparison::ltu: return unordered || a < b;
-    case Comparison::leu: return unordered || a <= b;
-    case Comparison::gtu: return unordered || a > b;
-    case Comparison::geu: return unordered || a >= b;
-    case Comparison::num: return !unordered;
-    default: return unordered;
-  }
-  // clang-format on
+  using N = std::conditional_t<native<T>, NativeOf<T>, double>;
+  x = flushed(f, x), y = flushed(f, y);
+  N a, b;
+  if constexpr (native<T>)
+    a = x.held, b = y.held;
+  else
+    a = to_double(x), b = to_double(y);
+  unsigned holds = holds_for(f.comparison);
+  bool less = a<b, equal = a == b, greater = a> b;
+  return (less & ((holds & 1) != 0)) | (equal & ((holds & 2) != 0)) |
+         (greater & ((holds & 4) != 0)) | (!(less | equal | greater) & ((holds & 8) != 0));
 }
 
 template <Type T>

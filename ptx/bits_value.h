@@ -91,18 +91,23 @@ constexpr auto widen(BitsOf<T> a) {
   using Wide = BitsOf<twice(T)>;
   return Wide{static_cast<typename Wide::Held>(a.held)};
 }
+/// Beyond the width all is shifted out; a shift of 32 bits stays one of 32 in vector code.
 template <Type T>
 constexpr BitsOf<T> shift_left(BitsOf<T> a, BitsOf<Type::u32> by) {
-  return BitsOf<T>::wrapped(by.held < width_of(T) ? std::uint64_t{a.bits()} << (by.held & 63) : 0);
+  using W = UnsignedOf<(width_of(T) < 32 ? 32 : width_of(T))>;
+  W shifted = W{a.bits()} << (by.held & (8 * sizeof(W) - 1));
+  return BitsOf<T>::wrapped(by.held < width_of(T) ? shifted : 0);
 }
 template <Type T>
 constexpr BitsOf<T> shift_right(BitsOf<T> a, BitsOf<Type::u32> by) {
-  if constexpr (is_signed(T))
+  using W = UnsignedOf<(width_of(T) < 32 ? 32 : width_of(T))>;
+  if constexpr (is_signed(T)) {
     return {static_cast<typename BitsOf<T>::Held>(
         a.held >> (by.held < width_of(T) ? by.held : width_of(T) - 1))};
-  else
-    return BitsOf<T>::wrapped(by.held < width_of(T) ? std::uint64_t{a.bits()} >> (by.held & 63)
-                                                    : 0);
+  } else {
+    W shifted = W{a.bits()} >> (by.held & (8 * sizeof(W) - 1));
+    return BitsOf<T>::wrapped(by.held < width_of(T) ? shifted : 0);
+  }
 }
 template <Type Td, class Function, Type... Ts>
 constexpr BitsOf<Td> exactly(Form, Function function, BitsOf<Ts>... a) {
@@ -126,11 +131,15 @@ template <Type T>
     return static_cast<double>(std::bit_cast<float>(std::uint32_t{a.held} << 16));
   } else if constexpr (T == Type::tf32) {
     return static_cast<double>(std::bit_cast<float>(a.bits() & 0xFFFFE000u));
+  } else if constexpr (T == Type::ue8m0) {  // A power of two.
+    return a.held == 0xFF ? NAN : std::ldexp(1.0, static_cast<int>(a.held) - 127);
+  } else if constexpr (T == Type::s2f6) {  // 2 bits before the point, 6 behind it.
+    return static_cast<double>(static_cast<std::int8_t>(a.held)) / 64;
   } else {
     constexpr FloatFormat format = format_of<T>();
     constexpr int p = format.precision;
     std::uint64_t bits = a.held;
-    bool negative = (bits >> (format.width - 1)) != 0;
+    bool negative = T != Type::ue4m3 && (bits >> (format.width - 1) & 1) != 0;
     std::uint64_t rest = bits & ((std::uint64_t{1} << (format.width - 1)) - 1);
     std::uint64_t fraction = rest & ((std::uint64_t{1} << (p - 1)) - 1), biased = rest >> (p - 1);
     double value;
@@ -195,7 +204,8 @@ constexpr bool is_nan(BitsOf<T> a) {
 }
 template <Type T>
 constexpr bool is_negative(BitsOf<T> a) {
-  return (a.bits() >> (width_of(T) - 1) & 1) != 0;
+  constexpr int top = is_small_float(T) ? format_of<T>().width : static_cast<int>(width_of(T));
+  return (a.bits() >> (top - 1) & 1) != 0;
 }
 
 /// After rounding: canonical NaN, .ftz, .sat to [0, 1] (NaN to 0), .relu.

@@ -27,7 +27,10 @@ CostClass cost_of_float(std::string_view opcode, const Form& form) {
   return type == Type::f32 ? CostClass::single : CostClass::half;
 }
 
-CostClass cost_of_memory(Space space, bool load) {
+CostClass cost_of_memory(Effect effect, Space space) {
+  bool load =
+      effect == Effect::load || effect == Effect::load_matrix || effect == Effect::load_fragment;
+  if (effect == Effect::load_matrix || effect == Effect::store_matrix) space = Space::shared;
   if (space == Space::shared) return load ? CostClass::shared_load : CostClass::shared_store;
   if (space == Space::global || space == Space::generic)
     return load ? CostClass::global_load : CostClass::global_store;
@@ -47,10 +50,11 @@ CostClass Decoder::cost_of(const FormMatch& match) const {
       return CostClass::move;
     case Effect::load:
     case Effect::load_matrix:
-      return cost_of_memory(match.effect == Effect::load ? space_of(*now_) : Space::shared, true);
+    case Effect::load_fragment:
     case Effect::store:
     case Effect::store_matrix:
-      return cost_of_memory(match.effect == Effect::store ? space_of(*now_) : Space::shared, false);
+    case Effect::store_fragment:
+      return cost_of_memory(match.effect, space_of(*now_));
     case Effect::atomic:
       return CostClass::atomic;
     case Effect::copy_async:

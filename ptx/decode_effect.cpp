@@ -1,4 +1,4 @@
-// Instructions as operations: rows with a meaning, moves, conversions, memory.
+// Instructions as operations: rows with a meaning, moves, memory.
 
 #include <algorithm>
 
@@ -107,7 +107,10 @@ bool Decoder::effect(const FormMatch& match) {
     case Effect::store_matrix:
     case Effect::transpose_matrix:
       return matrix(match);
+    case Effect::load_fragment:
+    case Effect::store_fragment:
     case Effect::multiply:
+      if (now_->opcode == "wmma") return fragment(match);
       return now_->opcode == "wgmma" ? warpgroup_multiply(match) : multiply(match);
     case Effect::warpgroup:
       return warpgroup_sync(match);
@@ -128,8 +131,6 @@ bool Decoder::effect(const FormMatch& match) {
     case Effect::exit:
       return leave(match);
     case Effect::unmodelled:
-      emit(match.effect, match.form);
-      return true;
     case Effect::commit_async:
     case Effect::prefetch:
     case Effect::nothing:
@@ -171,39 +172,6 @@ bool Decoder::move() {
   return true;
 }
 
-bool Decoder::convert(const FormMatch& match) {
-  Form form = match.form;
-  bool two = now_->operands.size() == 3;
-  Type to_type = form.type, from_type = form.other;
-  Slot d = loose_destination(now_->operands[0], to_type == Type::tf32 ? Type::b32 : to_type);
-  Slot a = loose_source(now_->operands[1], from_type);
-  Slot b = two ? loose_source(now_->operands[2], from_type) : a;
-  if (error_) return false;
-  if (d.width < cell_bytes(to_type) || a.width < cell_bytes(from_type))
-    return complain("a register is narrower than its type in a conversion");
-  if (a.width > cell_bytes(from_type)) {
-    Slot low = scratch(cell_bytes(from_type));
-    emit_piece(low, 0, a, 0, cell_bytes(from_type));
-    a = low;
-    if (!two) b = a;
-  }
-  Slot result = d.width > cell_bytes(to_type) ? scratch(cell_bytes(to_type)) : d;
-  Operation& op = emit(Effect::convert, form);
-  op.places = {result.place, a.place, b.place, a.place, a.place};
-  op.flag = two;
-  if (result.place == d.place) return true;
-  // The register is wider: the result is extended as its type says.
-  Form wider;
-  wider.other = to_type;
-  wider.type = d.width == 4 ? (is_signed(to_type) ? Type::s32 : Type::u32)
-                            : (is_signed(to_type) ? Type::s64 : Type::u64);
-  if (!is_integer(to_type)) wider.other = width_of(to_type) == 16 ? Type::u16 : Type::u32;
-  wider.row = form.row;
-  Operation& extend = emit(Effect::convert, wider);
-  extend.places = {d.place, result.place, result.place, result.place, result.place};
-  return true;
-}
-
 bool Decoder::memory(const FormMatch& match) {
   bool load = match.effect == Effect::load;
   Type type = match.form.type;
@@ -213,6 +181,7 @@ bool Decoder::memory(const FormMatch& match) {
   if (parts.size() != count)
     return complain(moved, "a vector of " + std::to_string(count) + " is expected");
   if (count * width_of(type) > 256) return complain("one access has at most 32 bytes");
+  if (now_->opcode == "multimem" && !ordering_fits()) return false;
   std::vector<Slot> slots;
   for (const Operand* part : parts) {
     Slot slot = load ? loose_destination(*part, type) : loose_source(*part, type);
@@ -230,44 +199,12 @@ bool Decoder::memory(const FormMatch& match) {
   op.element_bytes = static_cast<std::uint8_t>(width_of(type) / 8);
   op.element_count = static_cast<std::uint8_t>(count);
   op.read_only = has("nc");
+  op.multicast = now_->opcode == "multimem";
   op.strong = has("volatile") || has("relaxed") || has("acquire") || has("release");
+  if (op.multicast) op.space = Space::global;
   op.slot_begin = static_cast<std::uint32_t>(program_.slots.size());
   op.slot_count = static_cast<std::uint16_t>(count);
   program_.slots.insert(program_.slots.end(), slots.begin(), slots.end());
-  return true;
-}
-
-bool Decoder::atomic(const FormMatch& match) {
-  static constexpr std::array names{"add"sv, "min"sv, "max"sv, "and"sv,  "or"sv,
-                                    "xor"sv, "inc"sv, "dec"sv, "exch"sv, "cas"sv};
-  static constexpr std::array modes{
-      Mode::add,     Mode::min,       Mode::max,       Mode::bit_and,  Mode::bit_or,
-      Mode::bit_xor, Mode::increment, Mode::decrement, Mode::exchange, Mode::compare_exchange};
-  bool result = now_->opcode == "atom";
-  Type type = match.form.type;
-  Mode mode = Mode::none;
-  for (std::size_t i = 0; i < names.size(); ++i)
-    if (has(names[i])) mode = modes[i];
-  std::size_t first = result ? 1 : 0;
-  Slot d = result ? destination(now_->operands[0], type) : scratch(cell_bytes(type));
-  Address where;
-  if (error_ || !address(now_->operands[first], where)) return false;
-  Slot b = source(now_->operands[first + 1], type);
-  bool three = mode == Mode::compare_exchange;
-  if (three && now_->operands.size() < first + 3) return complain("cas compares and swaps");
-  Slot c = three ? source(now_->operands[first + 2], type) : b;
-  Slot old = scratch(cell_bytes(type)), fresh = scratch(cell_bytes(type));
-  if (error_) return false;
-  Operation& op = emit(Effect::atomic, match.form);
-  op.mode = mode;
-  op.address = where;
-  op.space = space_of(*now_);
-  op.access = AccessKind::atomic;
-  op.element_bytes = static_cast<std::uint8_t>(width_of(type) / 8);
-  op.element_count = 1;
-  op.flag = !result;
-  op.places = {d.place, old.place, fresh.place, b.place, c.place};
-  op.fixed = {d, old, b, c};
   return true;
 }
 

@@ -25,6 +25,30 @@ Type compared_type(const Form& form, Type type) {
   return width_of(type) == 16 ? Type::u16 : unsigned_of(type);
 }
 
+/// Where a space begins among generic addresses; 0: global, and what lies there.
+std::uint64_t window_of(Space space) {
+  return space == Space::shared || space == Space::cluster ? shared_window
+         : space == Space::local                           ? local_window
+         : space == Space::param                           ? parameter_window
+                                                           : 0;
+}
+
+/// What set writes where the comparison holds: ones, or 1 in the type's format.
+std::uint64_t true_bits(Type type) {
+  switch (type) {
+    case Type::f32:
+      return 0x3F800000u;
+    case Type::f16:
+    case Type::f16x2:
+      return 0x3C00;
+    case Type::bf16:
+    case Type::bf16x2:
+      return 0x3F80;
+    default:
+      return 0xFFFFFFFFu;
+  }
+}
+
 }  // namespace
 
 bool Decoder::expand(const FormMatch& match) {
@@ -36,18 +60,34 @@ bool Decoder::expand(const FormMatch& match) {
   if (opcode == "dp4a" || opcode == "dp2a") return dot(match);
   if (opcode == "cvta") return space_address(match);
   if (opcode == "isspacep") return is_space(match);
-  if (opcode == "lop3") {
-    Slot d = destination(now_->operands[0], Type::b32);
-    Slot a = source(now_->operands[1], Type::b32), b = source(now_->operands[2], Type::b32);
-    Slot c = source(now_->operands[3], Type::b32);
-    if (error_) return false;
-    Form form = form_of(Type::b32);
-    form.constant = static_cast<std::uint32_t>(now_->operands[4].bits & 0xFF);
-    emit_row("$lop3", form, {d, a, b, c});
-    return true;
-  }
+  if (opcode == "lop3") return logic_of_three();
   if (match.row->others != 0) return mixed_float(match);
   return carry(match);
+}
+
+/// lop3, and with .or or .and a predicate made of the result and another predicate.
+bool Decoder::logic_of_three() {
+  const std::vector<Operand>& operands = now_->operands;
+  bool boolean = has("or") || has("and"), pair = operands[0].kind == Operand::Kind::pair;
+  if (boolean != pair) return complain(operands[0], "d|p goes with .or or .and");
+  if (operands[4].kind != Operand::Kind::integer || operands[4].bits > 0xFF)
+    return complain(operands[4], "the table of lop3 is a number below 256");
+  Slot d = destination(pair ? operands[0].parts[0] : operands[0], Type::b32);
+  Slot p = pair ? destination(operands[0].parts[1], Type::pred) : Slot{};
+  Slot a = source(operands[1], Type::b32), b = source(operands[2], Type::b32);
+  Slot c = source(operands[3], Type::b32);
+  if (error_) return false;
+  Slot q = pair ? predicate(operands[5]) : Slot{};
+  if (error_) return false;
+  Form form = form_of(Type::b32);
+  form.constant = static_cast<std::uint32_t>(operands[4].bits);
+  emit_row("$lop3", form, {d, a, b, c});
+  if (!pair) return true;
+  Form differs;
+  differs.comparison = Comparison::ne;
+  Slot truth = compare(differs, Type::b32, d, constant(0, 4));
+  emit_row(has("and") ? "and" : "or", form_of(Type::pred), {p, truth, q});
+  return true;
 }
 
 Slot Decoder::compare(Form form, Type type, Slot a, Slot b) {
@@ -62,6 +102,9 @@ bool Decoder::set_predicate(const FormMatch& match) {
   const std::vector<Operand>& operands = now_->operands;
   Type type = match.form.type;
   bool pair = operands[0].kind == Operand::Kind::pair, packed = is_pair(type);
+  bool combines = has("and") || has("or") || has("xor");
+  if (combines != (operands.size() > 3))
+    return complain(combines ? "a predicate is missing" : "one operand too many");
   Slot p = destination(pair ? operands[0].parts[0] : operands[0], Type::pred);
   Slot q = pair ? destination(operands[0].parts[1], Type::pred) : Slot{};
   Slot a = source(operands[1], type), b = source(operands[2], type);
@@ -95,21 +138,41 @@ bool Decoder::set_predicate(const FormMatch& match) {
   return true;
 }
 
+/// A comparison as a value; of packed halves each sets its own half.
 bool Decoder::set(const FormMatch& match) {
   const std::vector<Operand>& operands = now_->operands;
   Type type = match.form.type, compared = match.form.other;
+  bool combines = has("and") || has("or") || has("xor"), packed = is_pair(compared);
+  if (combines != (operands.size() > 3))
+    return complain(combines ? "a predicate is missing" : "one operand too many");
   Slot d = destination(operands[0], type);
   Slot a = source(operands[1], compared), b = source(operands[2], compared);
   if (error_) return false;
-  Slot c = operands.size() > 3 ? predicate(operands[3]) : Slot{};
+  Slot c = combines ? predicate(operands[3]) : Slot{};
   if (error_) return false;
-  Slot truth = compare(match.form, compared, a, b);
-  if (c.present()) {
+  unsigned width = packed ? 2 : cell_bytes(type);
+  Slot yes = constant(true_bits(type), width), no = constant(0, width);
+  auto truth_of = [&](Type each, Slot x, Slot y) {
+    Slot truth = compare(match.form, each, x, y);
     std::string_view opcode = has("and") ? "and" : has("or") ? "or" : "xor";
-    emit_row(opcode, form_of(Type::pred), {truth, truth, c});
+    if (combines) emit_row(opcode, form_of(Type::pred), {truth, truth, c});
+    return truth;
+  };
+  if (!packed) {
+    Slot truth = truth_of(compared, a, b);
+    emit_row("$selp", form_of(width == 2 ? Type::b16 : Type::b32), {d, yes, no, truth});
+    return true;
   }
-  Slot yes = constant(type == Type::f32 ? 0x3F800000u : 0xFFFFFFFFu, 4);
-  emit_row("$selp", form_of(Type::b32), {d, yes, constant(0, 4), truth});
+  std::array<Slot, 2> halves;
+  for (unsigned half = 0; half < 2; ++half) {
+    Slot x = scratch(2), y = scratch(2);
+    emit_piece(x, 0, a, 2 * half, 2);
+    emit_piece(y, 0, b, 2 * half, 2);
+    halves[half] = scratch(2);
+    emit_row("$selp", form_of(Type::b16),
+             {halves[half], yes, no, truth_of(half_of(compared), x, y)});
+  }
+  for (unsigned half = 0; half < 2; ++half) emit_piece(d, 2 * half, halves[half], 0, 2);
   return true;
 }
 
@@ -224,10 +287,7 @@ bool Decoder::space_address(const FormMatch& match) {
   Slot d = destination(now_->operands[0], Type::u64), a = source(now_->operands[1], Type::u64);
   if (error_) return false;
   Space space = space_of(*now_);
-  std::uint64_t base = space == Space::shared || space == Space::cluster ? shared_window
-                       : space == Space::param                           ? parameter_window
-                       : space == Space::local                           ? local_window
-                                                                         : 0;
+  std::uint64_t base = window_of(space);
   if (base == 0) {
     emit_move(d, a);
     return true;
@@ -242,15 +302,16 @@ bool Decoder::is_space(const FormMatch&) {
   Space space = space_of(*now_);
   Form below = form_of(Type::u64);
   below.comparison = Comparison::lt;
-  if (space == Space::global || space == Space::constant) {
+  if (space == Space::constant) {  // Constants are not told from variables by their address.
+    emit(Effect::unmodelled);
+    return true;
+  }
+  if (space == Space::global) {
     emit_row("$setp", below, {d, a, constant(local_window, 8)});
     return true;
   }
   Slot from = scratch(8);
-  std::uint64_t base = space == Space::local   ? local_window
-                       : space == Space::param ? parameter_window
-                                               : shared_window;
-  emit_row("sub", form_of(Type::u64), {from, a, constant(base, 8)});
+  emit_row("sub", form_of(Type::u64), {from, a, constant(window_of(space), 8)});
   emit_row("$setp", below, {d, from, constant(window_bytes, 8)});
   return true;
 }

@@ -1,102 +1,10 @@
-// Whole-warp instructions as operations: matrices, shuffles, votes, barriers, branches.
+// Whole-warp instructions as operations: shuffles, votes, barriers, branches.
 
 #include <algorithm>
 
 #include "ptx/decoder.h"
-#include "ptx/fragment.h"
 
 namespace lathe::ptx {
-
-bool Decoder::matrix(const FormMatch& match) {
-  if (match.effect == Effect::transpose_matrix) {
-    Slot d = destination(now_->operands[0], Type::b32), a = source(now_->operands[1], Type::b32);
-    if (error_) return false;
-    Operation& op = emit(match.effect);
-    op.fixed = {d, a, scratch(4)};
-    return true;
-  }
-  bool load = match.effect == Effect::load_matrix;
-  const Operand& moved = now_->operands[load ? 0 : 1];
-  std::vector<const Operand*> parts = elements(moved);
-  unsigned count = has("x4") ? 4 : has("x2") ? 2 : 1;
-  if (parts.size() != count)
-    return complain(moved, "a vector of " + std::to_string(count) + " is expected");
-  std::vector<Slot> slots;
-  for (const Operand* part : parts)
-    slots.push_back(load ? destination(*part, Type::b32) : source(*part, Type::b32));
-  Address where;
-  if (error_ || !address(now_->operands[load ? 1 : 0], where)) return false;
-  // Results go to scratch first: a destination may be the address register.
-  std::vector<Slot> landing;
-  for (unsigned i = 0; load && i < count; ++i) landing.push_back(scratch(4));
-  Operation& op = emit(match.effect);
-  op.address = where;
-  op.space = Space::shared;
-  op.access = load ? AccessKind::read : AccessKind::write;
-  op.element_bytes = 16;
-  op.element_count = static_cast<std::uint8_t>(count);
-  op.flag = has("trans");
-  op.slot_begin = static_cast<std::uint32_t>(program_.slots.size());
-  op.slot_count = static_cast<std::uint16_t>(count);
-  program_.slots.insert(program_.slots.end(), slots.begin(), slots.end());
-  program_.slots.insert(program_.slots.end(), landing.begin(), landing.end());
-  return true;
-}
-
-bool Decoder::multiply(const FormMatch& match) {
-  std::vector<Type> types;
-  std::string_view shape;
-  for (std::string_view word : now_->modifiers) {
-    if (auto type = type_named(word)) types.push_back(*type);
-    if (word.starts_with('m') && word.find('n') != std::string_view::npos &&
-        word.find('k') != std::string_view::npos)
-      shape = word;
-  }
-  std::optional<FragmentShape> fragment =
-      types.size() == 4 ? fragment_shape(shape, types[0], types[1], types[2], types[3])
-                        : std::nullopt;
-  if (!fragment) {
-    emit(Effect::unmodelled, match.form);
-    return true;
-  }
-  const std::array<unsigned, 4> counts{fragment->d_registers, fragment->a_registers,
-                                       fragment->b_registers, fragment->d_registers};
-  const std::array<Type, 4> register_types{fragment->c_register(), fragment->ab_register(),
-                                           fragment->ab_register(), fragment->c_register()};
-  std::vector<Slot> slots;
-  for (std::size_t i = 0; i < 4; ++i) {
-    std::vector<const Operand*> parts = elements(now_->operands[i]);
-    if (parts.size() != counts[i])
-      return complain(now_->operands[i],
-                      "a vector of " + std::to_string(counts[i]) + " is expected");
-    for (const Operand* part : parts)
-      slots.push_back(i == 0 ? destination(*part, register_types[i])
-                             : source(*part, register_types[i]));
-    if (error_) return false;
-  }
-  Matrix matrix{fragment->m, fragment->n, fragment->k, types[0], types[1], types[2],
-                types[3],    {},          {},          {},       {}};
-  FragmentMap map = make_fragment_map(*fragment);
-  const Slot* next = slots.data();
-  auto cells = [&](const std::vector<FragmentPlace>& places, unsigned count) {
-    std::vector<Cell> list;
-    for (FragmentPlace at : places) list.push_back(next[at.slot].cell(at.lane, at.byte));
-    next += count;
-    return list;
-  };
-  matrix.d = cells(map.d, counts[0]);
-  matrix.a = cells(map.a, counts[1]);
-  matrix.b = cells(map.b, counts[2]);
-  matrix.c = cells(map.d, counts[3]);
-  Operation& op = emit(Effect::multiply, match.form);
-  op.flag = has("satfinite");
-  op.matrix = static_cast<std::uint32_t>(program_.matrices.size());
-  op.slot_begin = static_cast<std::uint32_t>(program_.slots.size());
-  op.slot_count = static_cast<std::uint16_t>(slots.size());
-  program_.slots.insert(program_.slots.end(), slots.begin(), slots.end());
-  program_.matrices.push_back(std::move(matrix));
-  return true;
-}
 
 bool Decoder::warp_wide(const FormMatch& match) {
   if (match.effect == Effect::warp_barrier) {

@@ -11,6 +11,9 @@
 
 namespace lathe::ptx {
 
+struct FragmentShape;
+struct FragmentMap;
+
 class Decoder {
  public:
   Decoder(const Module& module, const Function& function);
@@ -73,12 +76,8 @@ class Decoder {
   bool meaning(const FormMatch& match);
   bool effect(const FormMatch& match);
   bool move();
-  bool convert(const FormMatch& match);
   bool memory(const FormMatch& match);
-  bool atomic(const FormMatch& match);
   bool copy_async();
-  bool matrix(const FormMatch& match);
-  bool multiply(const FormMatch& match);
   bool warpgroup_multiply(const FormMatch& match);
   bool warp_wide(const FormMatch& match);
   bool barrier();
@@ -103,12 +102,31 @@ class Decoder {
   void add_slots(Operation& op, const std::vector<Slot>& slots);
   bool mbarrier();
   bool branch();
-  void fill_matrix_multiply(Operation& op, const FormMatch& match);
+
+  // decode_convert.cpp
+  bool convert(const FormMatch& match);
+  bool convert_four(const FormMatch& match);
+
+  // decode_atomic.cpp
+  bool atomic(const FormMatch& match);
+  bool ordering_fits();
+
+  // decode_matrix.cpp, decode_fragment.cpp
+  bool matrix(const FormMatch& match);
+  bool product_shape(FragmentShape& shape);
+  bool multiply(const FormMatch& match);
+  bool multiply_sparse(const FormMatch& match, const FragmentShape& shape,
+                       std::vector<Slot>& slots);
+  bool fragment(const FormMatch& match);
+  bool multiply_fragments(const FormMatch& match);
+  Matrix& add_product(const FragmentShape& shape, const FragmentMap& map,
+                      const std::vector<Slot>& slots);
 
   // decode_expand.cpp: one instruction as several operations.
   bool expand(const FormMatch& match);
   bool set_predicate(const FormMatch& match);
   bool set(const FormMatch& match);
+  bool logic_of_three();
   bool select(const FormMatch& match);
   bool choose_by_sign(const FormMatch& match);
   bool carry(const FormMatch& match);

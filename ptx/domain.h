@@ -25,9 +25,10 @@
 //
 // Undefined registers and memory are poison: may be moved, stored to shared memory and selected
 // against; they must not decide an address or a branch or reach global memory. The bits domain
-// keeps a mask of defined lanes beside each register (`settle` below tells it what a row read) and
-// one defined byte a byte of shared and local memory; `exact` of poison is nothing, and so is a
-// store of it to a global buffer a Complaint.
+// keeps a mask of defined lanes beside each register (`settle` below tells it what a row read),
+// where parts of a register are set alone one defined byte a byte, and the same for shared and
+// local memory; `exact` of poison is nothing, and so is a store of it to a global buffer a
+// Complaint.
 
 #include <concepts>
 #include <cstdint>
@@ -54,6 +55,7 @@ struct Cell {
   std::uint8_t width = 4;
   std::uint8_t byte = 0;
   std::uint8_t lane = 0;
+  std::uint8_t bit = 0;  // Of an element of fewer than 8 bits: where it begins in its byte.
   constexpr std::size_t at() const { return place + std::size_t{lane} * width + byte; }
   constexpr std::uint32_t number() const { return place / 64; }
 };
@@ -63,7 +65,8 @@ struct Buffer {
   std::string name;
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
-  bool writable = true;  // A store into another is a trap.
+  bool writable = true;    // A store into another is a trap.
+  bool multicast = false;  // For multimem instructions, and for nothing else.
 };
 
 enum class ComplaintKind : std::uint8_t {
@@ -90,7 +93,9 @@ enum class Definedness : std::uint8_t {
 struct Mma {
   unsigned m = 0, n = 0, k = 0;
   Type a_type{}, b_type{}, c_type{}, d_type{};
-  bool saturate = false;      // Integers: .satfinite.
+  bool saturate = false;             // Integers: .satfinite.
+  bool exclusive = false;            // Single bits: xor, not and, before they are counted.
+  Rounding rounding = Rounding::rn;  // Of f64.
   unsigned architecture = 0;  // 89, 90, 100: tensor cores round differently (ptx.md section 3).
   bool warpgroup = false;     // wgmma, whose fp8 sums are narrower than mma.sync's.
   const Cell* a = nullptr;    // m * k, row-major.
@@ -158,8 +163,8 @@ concept Domain = requires(D& d, const D& constant, typename D::Lanes& lanes,
   { d.template load<Type::b64>(seen, cell) } -> std::same_as<typename D::template Value<Type::b64>>;
   { d.template load<Type::f32>(seen, cell) } -> std::same_as<typename D::template Value<Type::f32>>;
   d.template store<Type::f32>(lanes, cell, d.template load<Type::f32>(seen, cell));
-  /// After a row wrote register `place` from sources (unused ones repeat the first) in `mask`.
-  d.settle(lanes, Definedness::all, place, place, place, place, mask);
+  /// A row writes register `place` of `bytes` a lane from four sources (unused ones repeat others).
+  d.settle(lanes, Definedness::all, place, bytes, &place, mask);
 
   // 4. Whole warps.
   d.multiply(lanes, mma);

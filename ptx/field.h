@@ -123,7 +123,7 @@ class Field {
   void store(Lanes& lanes, Cell cell, bool truth) requires(T == Type::pred) {
     put(lanes, cell, 4, truth ? 1 : 0);
   }
-  void settle(Lanes&, Definedness, Spot, Spot, Spot, Spot, Mask) {}
+  void settle(Lanes&, Definedness, Spot, unsigned, const Spot*, Mask) {}
   void multiply(Lanes& lanes, const Mma& mma);
 
   // What values and the verifier ask.

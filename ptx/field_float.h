@@ -38,6 +38,12 @@ NumberValue<T> fused(Form f, const NumberValue<T>& a, const NumberValue<T>& b,
   return clamped<T>(f, a.field, arithmetic.add(arithmetic.mul(a.get(), b.get()), c.get()));
 }
 template <Type T>
+NumberValue<T> fused_filled(Form, const NumberValue<T>& a, const NumberValue<T>&,
+                            const NumberValue<T>&) {
+  a.field->complain(ComplaintKind::unsupported, "fma.oob tests for one NaN among others");
+  return made<T>(a.field, a.field->arithmetic().poison());
+}
+template <Type T>
 NumberValue<T> divide(Form f, const NumberValue<T>& a, const NumberValue<T>& b) {
   return clamped<T>(f, a.field, a.field->arithmetic().divide(a.get(), b.get()));
 }
@@ -269,6 +275,24 @@ auto convert(Form f, const BitsValue<From>& a) {
     finish_bits(out);
     return out;
   }
+}
+
+template <Type To>
+auto convert_drawn(Form, const NumberValue<Type::f32>& a, const BitsValue<Type::b32>&, unsigned,
+                   unsigned) {
+  a.field->complain(ComplaintKind::unsupported, "a conversion that rounds by random bits");
+  if constexpr (is_number<To>)
+    return made<To>(a.field, a.field->arithmetic().poison());
+  else
+    return all_poison<To>(a.field);
+}
+template <Type To, class A>
+auto convert_scaled(Form, const A& a, const BitsValue<Type::ue8m0>&) {
+  a.field->complain(ComplaintKind::unsupported, "a conversion with a scale factor");
+  if constexpr (is_number<To>)
+    return made<To>(a.field, a.field->arithmetic().poison());
+  else
+    return all_poison<To>(a.field);
 }
 
 // Registers.

@@ -112,6 +112,7 @@ template <Type To, Type From>
 BitsValue<To> relabelled(const BitsValue<From>& a) {
   BitsValue<To> out(a.field, static_cast<typename BitsValue<To>::Unsigned>(a.bits));
   out.exact = a.exact;
+  if constexpr (BitsValue<To>::bytes == 1) out.tags.fill(0);
   if (!a.exact) std::copy_n(a.tags.begin(), out.tags.size(), out.tags.begin());
   return out;
 }

@@ -33,6 +33,13 @@ enum class Comparison : std::uint8_t {
   nan
 };
 
+/// For which order of two values a comparison holds: 1 less, 2 equal, 4 greater, 8 unordered.
+constexpr unsigned holds_for(Comparison comparison) {
+  constexpr std::array<std::uint8_t, 18> outcomes{2, 5,  1,  3, 4,  6,  1,  3, 4,
+                                                  6, 10, 13, 9, 11, 12, 14, 7, 8};
+  return outcomes[static_cast<std::size_t>(comparison)];
+}
+
 /// The modifiers that a meaning may ask for. All others are settled when a row is chosen.
 enum class Flag : std::uint8_t {
   ftz,
@@ -50,6 +57,7 @@ enum class Flag : std::uint8_t {
   wrap,  // shf.l.wrap; the other is clamp.
   oob,   // fma.oob: what is NaN by out-of-bounds fill counts as zero.
   left,
+  scaled,  // cvt with a scale factor of powers of two.
   count
 };
 

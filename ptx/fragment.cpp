@@ -18,40 +18,35 @@ bool read_shape(std::string_view text, unsigned& m, unsigned& n, unsigned& k) {
   return number(at, 'k', k) == end && m != 0 && n != 0 && k != 0;
 }
 
-/// Row and column of element i of A in lane (g, t), by the width of an element.
+/// Row and column of element i of an operand in lane (g, t).
 struct Position {
   unsigned row, column;
 };
 
+/// Registers alternate between the upper and the lower eight rows, and then go four times as many
+/// columns to the right as a register has elements.
 Position a_position(const FragmentShape& s, unsigned g, unsigned t, unsigned i) {
-  switch (width_of(s.a)) {
-    case 8:
-      if (s.k == 16) return {g + 8 * (i >> 2), 4 * t + (i & 3)};
-      return {g + 8 * ((i >> 2) & 1), 4 * t + (i & 3) + 16 * (i >> 3)};
-    case 16:
-      if (s.k == 8) return {g + 8 * (i >> 1), 2 * t + (i & 1)};
-      return {g + 8 * ((i >> 1) & 1), 2 * t + (i & 1) + 8 * (i >> 2)};
-    default:  // tf32 and f64: one element a register, rows first.
-      if (s.m == 8) return {g, t};
-      return {g + 8 * (i & 1), t + 4 * (i >> 1)};
-  }
+  unsigned each = width_of(s.ab_register()) / element_bits(s.a), r = i / each, e = i % each;
+  if (s.m == 8) return {g, each * t + e};
+  return {g + 8 * (r & 1), each * t + e + 4 * each * (r >> 1)};
 }
 
 Position b_position(const FragmentShape& s, unsigned g, unsigned t, unsigned i) {
-  switch (width_of(s.a)) {
-    case 8:
-      if (s.k == 16) return {4 * t + i, g};
-      return {4 * t + (i & 3) + 16 * (i >> 2), g};
-    case 16:
-      if (s.k == 8) return {2 * t + i, g};
-      return {2 * t + (i & 1) + 8 * (i >> 1), g};
-    default:
-      return {t + 4 * i, g};
-  }
+  unsigned each = width_of(s.ab_register()) / element_bits(s.b), r = i / each, e = i % each;
+  return {each * t + e + 4 * each * r, g};
 }
 
 Position d_position(unsigned g, unsigned t, unsigned i) {
   return {g + 8 * (i >> 1), 2 * t + (i & 1)};
+}
+
+FragmentPlace place_of(unsigned i, Type element, Type held, unsigned lane) {
+  unsigned at = i * element_bits(element), width = width_of(held);
+  FragmentPlace place{static_cast<std::uint8_t>(at / width),
+                      static_cast<std::uint8_t>(at % width / 8), static_cast<std::uint8_t>(lane),
+                      static_cast<std::uint8_t>(at % 8)};
+  if (element == Type::e2m1) place.bit = 2;  // Bits 5 to 2 of its byte.
+  return place;
 }
 
 }  // namespace
@@ -60,12 +55,17 @@ std::optional<FragmentShape> fragment_shape(std::string_view shape, Type d, Type
                                             Type c) {
   FragmentShape s;
   s.d = d, s.a = a, s.b = b, s.c = c;
-  if (!read_shape(shape, s.m, s.n, s.k) || s.n != 8 || d != c) return std::nullopt;
-  unsigned width = width_of(a), held = a == Type::f64 ? 64 : 32;
-  if (width_of(b) != width || width < 8) return std::nullopt;
-  s.a_registers = s.m * s.k * width / held / lane_count;
-  s.b_registers = s.k * s.n * width / held / lane_count;
-  s.d_registers = s.m * s.n * width_of(d) / (d == Type::f64 ? 64 : 32) / lane_count;
+  if (!read_shape(shape, s.m, s.n, s.k) || s.n != 8) return std::nullopt;
+  unsigned bits = element_bits(a), held = width_of(s.ab_register());
+  if (element_bits(b) != bits) return std::nullopt;
+  s.products = shape == "m8n8k4" && a == Type::f16 ? 4 : 1;
+  auto count = [&](unsigned elements, unsigned width, unsigned holds) {
+    return s.products * elements * width / holds / lane_count;
+  };
+  s.a_registers = count(s.m * s.k, bits, held);
+  s.b_registers = count(s.k * s.n, bits, held);
+  s.c_registers = count(s.m * s.n, width_of(c), width_of(s.c_register()));
+  s.d_registers = count(s.m * s.n, width_of(d), width_of(s.c_register()));
   return s;
 }
 
@@ -73,28 +73,45 @@ FragmentMap make_fragment_map(const FragmentShape& s) {
   FragmentMap map;
   map.a.resize(std::size_t{s.m} * s.k);
   map.b.resize(std::size_t{s.k} * s.n);
+  map.c.resize(std::size_t{s.m} * s.n);
   map.d.resize(std::size_t{s.m} * s.n);
-  unsigned bytes = width_of(s.a) / 8, held = width_of(s.ab_register()) / 8;
-  unsigned d_bytes = width_of(s.d) / 8, d_held = width_of(s.c_register()) / 8;
-  auto place = [](unsigned i, unsigned element, unsigned held_bytes, unsigned lane) {
-    unsigned at = i * element;
-    return FragmentPlace{static_cast<std::uint8_t>(at / held_bytes),
-                         static_cast<std::uint8_t>(at % held_bytes),
-                         static_cast<std::uint8_t>(lane)};
-  };
   for (unsigned lane = 0; lane < lane_count; ++lane) {
     unsigned g = lane >> 2, t = lane & 3;
     for (unsigned i = 0; i < s.m * s.k / lane_count; ++i) {
       Position at = a_position(s, g, t, i);
-      map.a[std::size_t{at.row} * s.k + at.column] = place(i, bytes, held, lane);
+      map.a[std::size_t{at.row} * s.k + at.column] = place_of(i, s.a, s.ab_register(), lane);
     }
     for (unsigned i = 0; i < s.k * s.n / lane_count; ++i) {
       Position at = b_position(s, g, t, i);
-      map.b[std::size_t{at.row} * s.n + at.column] = place(i, bytes, held, lane);
+      map.b[std::size_t{at.row} * s.n + at.column] = place_of(i, s.b, s.ab_register(), lane);
     }
     for (unsigned i = 0; i < s.m * s.n / lane_count; ++i) {
       Position at = d_position(g, t, i);
-      map.d[std::size_t{at.row} * s.n + at.column] = place(i, d_bytes, d_held, lane);
+      map.c[std::size_t{at.row} * s.n + at.column] = place_of(i, s.c, s.c_register(), lane);
+      map.d[std::size_t{at.row} * s.n + at.column] = place_of(i, s.d, s.c_register(), lane);
+    }
+  }
+  return map;
+}
+
+FragmentMap make_quad_map(const FragmentShape& s, unsigned quad) {
+  FragmentMap map;
+  map.a.resize(32), map.b.resize(32), map.c.resize(64), map.d.resize(64);
+  auto accumulator = [](Type type, unsigned lane, unsigned upper, unsigned i) {
+    if (type == Type::f16) return Position{lane % 4 + upper, i};
+    return Position{(lane & 1) + (i & 2) + upper, (i & 4) + (lane & 2) + (i & 1)};
+  };
+  for (unsigned j = 0; j < 8; ++j) {
+    unsigned upper = j < 4 ? 0 : 4, lane = 4 * quad + j % 4 + 4 * upper, t = lane % 4;
+    for (unsigned i = 0; i < 4; ++i) {
+      FragmentPlace place = place_of(i, Type::f16, Type::b32, lane);
+      map.a[s.a_columns ? (i + upper) * 4 + t : (t + upper) * 4 + i] = place;
+      map.b[s.b_rows ? t * 8 + i + upper : i * 8 + t + upper] = place;
+    }
+    for (unsigned i = 0; i < 8; ++i) {
+      Position c = accumulator(s.c, lane, upper, i), d = accumulator(s.d, lane, upper, i);
+      map.c[c.row * 8 + c.column] = place_of(i, s.c, Type::b32, lane);
+      map.d[d.row * 8 + d.column] = place_of(i, s.d, Type::b32, lane);
     }
   }
   return map;

@@ -15,22 +15,31 @@ namespace lathe::ptx {
 struct FragmentShape {
   unsigned m = 0, n = 0, k = 0;
   Type d{}, a{}, b{}, c{};
-  unsigned a_registers = 0, b_registers = 0, d_registers = 0;
+  bool a_columns = false, b_rows = false;  // m8n8k4 of f16: A by columns, B by rows.
+  unsigned a_registers = 0, b_registers = 0, c_registers = 0, d_registers = 0;
+  unsigned products = 1;  // m8n8k4 of f16 is four independent ones.
 
   constexpr Type ab_register() const { return a == Type::f64 ? Type::f64 : Type::b32; }
   constexpr Type c_register() const { return d == Type::f64 ? Type::f64 : Type::b32; }
 };
 
-/// An element's register within its operand, the byte there, and the lane.
+/// An element's register within its operand, the byte there, the lane, and the bit in the byte.
 struct FragmentPlace {
-  std::uint8_t slot = 0, byte = 0, lane = 0;
+  std::uint8_t slot = 0, byte = 0, lane = 0, bit = 0;
 };
 
 struct FragmentMap {
-  std::vector<FragmentPlace> a, b, d;  // Row-major: m * k, k * n, m * n.
+  std::vector<FragmentPlace> a, b, c, d;  // Row-major: m * k, k * n, m * n.
 };
+
+/// Bits that an element takes up in a register: small floats lie in bytes of their own.
+constexpr unsigned element_bits(Type t) {
+  return t == Type::b1 ? 1 : t == Type::s4 || t == Type::u4 ? 4 : width_of(t);
+}
 
 std::optional<FragmentShape> fragment_shape(std::string_view shape, Type d, Type a, Type b, Type c);
 FragmentMap make_fragment_map(const FragmentShape& shape);
+/// The map of one of the four products of m8n8k4.
+FragmentMap make_quad_map(const FragmentShape& shape, unsigned quad);
 
 }  // namespace lathe::ptx

@@ -60,6 +60,8 @@ constexpr std::array flag_words{
     FlagWord{"wrap", Flag::wrap},
     FlagWord{"l", Flag::left},
     FlagWord{"abs", Flag::abs},
+    FlagWord{"oob", Flag::oob},
+    FlagWord{"scaled::n2::ue8m0", Flag::scaled},
 };
 
 constexpr std::array roundings{"rn"sv, "rz"sv, "rm"sv, "rp"sv, "rna"sv, "rs"sv};

@@ -147,9 +147,6 @@ class Machine {
   bool run_warp(std::uint32_t w);
   void run_part(std::uint32_t w, std::uint32_t p);
   void carry_out(Warp& warp, std::uint32_t w, std::uint32_t p, const Operation& op, Mask active);
-  void diverge(Warp& warp, std::uint32_t p, const Operation& op, Mask taken);
-  void finish(Warp& warp, std::uint32_t p);
-  void leave(std::uint32_t w, Mask mask, const Operation& op);
   void trap(TrapKind kind, std::string what, const Operation& op, unsigned lane,
             std::uint64_t address = 0);
   std::uint32_t number(const Operation& op) const {
@@ -159,6 +156,11 @@ class Machine {
   /// The bits of a control operand; a trap and nothing where they are not exact.
   std::optional<std::uint64_t> control(const Lanes& lanes, Slot slot, unsigned lane,
                                        const Operation& op, const char* what);
+
+  // machine_flow.h
+  void diverge(Warp& warp, std::uint32_t p, const Operation& op, Mask taken);
+  void finish(Warp& warp, std::uint32_t p);
+  void leave(std::uint32_t w, Mask mask, const Operation& op);
 
   // machine_memory.h
   bool locate(Space space, std::uint64_t address, unsigned bytes, bool write, const Operation& op,
@@ -172,19 +174,37 @@ class Machine {
             const Addresses& where, AccessKind kind, Mask unchanged, bool asynchronous);
   void load(Warp& warp, const Operation& op, Mask active);
   void store(Warp& warp, const Operation& op, Mask active);
-  void atomic(Warp& warp, const Operation& op, Mask active);
-  template <Type T>
-  void combine(Lanes& lanes, const Operation& op, unsigned lane);
-  void combine(Lanes& lanes, const Operation& op, unsigned lane);
   void copy_async(Warp& warp, const Operation& op, Mask active);
   void land(Warp& warp, const Copy& copy);
   void wait_async(Warp& warp, const Operation& op, Mask active);
+
+  // machine_atomic.h
+  template <Type T>
+  void combine(Lanes& lanes, const Operation& op, unsigned lane, bool flush);
+  void combine(Lanes& lanes, const Operation& op, unsigned lane, bool flush);
+  void combine_by_type(Lanes& lanes, const Operation& op, unsigned lane, bool flush);
+  void combine_wide(Lanes& lanes, const Operation& op, unsigned lane);
+  void atomic_element(Warp& warp, const Operation& op, Mask active, const Locations& at,
+                      unsigned offset);
+  void atomic(Warp& warp, const Operation& op, Mask active);
+
+  // machine_matrix.h
   void load_matrix(Warp& warp, const Operation& op, Mask active);
+  bool read_element(Warp& warp, const Operation& op, const Location& row, unsigned column, Cell to);
+  void load_bytes_matrix(Warp& warp, const Operation& op);
   void store_matrix(Warp& warp, const Operation& op, Mask active);
+  void transpose_matrix(Warp& warp, const Operation& op, Mask active);
+  void fragment(Warp& warp, const Operation& op, Mask active);
+  Mma product_of(const Operation& op, const Matrix& matrix) const;
+  void multiply(Warp& warp, const Operation& op, Mask active);
+  void multiply_one(Lanes& lanes, const Operation& op, const Matrix& matrix);
+  void multiply_sparse(Warp& warp, const Operation& op, const Matrix& matrix);
 
   // machine_warp.h
   bool whole(Warp& warp, const Operation& op, Mask active, const char* what);
-  bool members(Warp& warp, const Operation& op, Mask active, Mask& mask);
+  template <class Use>
+  void by_groups(Warp& warp, const Operation& op, Mask active, Use use);
+  void together(Warp& warp, const Operation& op, Mask group);
   void move(Warp& warp, const Operation& op, Mask active);
   void permute(Warp& warp, const Operation& op, Mask active);
   void shuffle(Warp& warp, const Operation& op, Mask active);
@@ -193,9 +213,6 @@ class Machine {
   void reduce(Warp& warp, const Operation& op, Mask active);
   template <Type T>
   void reduce_as(Warp& warp, const Operation& op, Mask active);
-  void transpose_matrix(Warp& warp, const Operation& op, Mask active);
-  void multiply(Warp& warp, const Operation& op, Mask active);
-  void multiply_one(Lanes& lanes, const Operation& op, const Matrix& matrix);
   void put_all(Warp& warp, Slot slot, std::uint64_t bits, Mask mask);
 
   // machine_wgmma.h
@@ -411,11 +428,11 @@ void Machine<D, O>::carry_out(Warp& warp, std::uint32_t w, std::uint32_t p, cons
     case Effect::load_matrix: return load_matrix(warp, op, active);
     case Effect::store_matrix: return store_matrix(warp, op, active);
     case Effect::transpose_matrix: return transpose_matrix(warp, op, active);
+    case Effect::load_fragment: case Effect::store_fragment: return fragment(warp, op, active);
     case Effect::multiply: return multiply(warp, op, active);
-    case Effect::shuffle: return shuffle(warp, op, active);
-    case Effect::vote: case Effect::elect: case Effect::active_mask: return vote(warp, op, active);
-    case Effect::match: return match(warp, op, active);
-    case Effect::reduce: return reduce(warp, op, active);
+    case Effect::elect: case Effect::active_mask: return vote(warp, op, active);
+    case Effect::shuffle: case Effect::vote: case Effect::match: case Effect::reduce:
+      return by_groups(warp, op, active, [&](Mask group) { together(warp, op, group); });
     case Effect::barrier: return barrier(warp, w, p, op, active);
     case Effect::warp_barrier: return warp_barrier(warp, op, active);
     case Effect::fence:
@@ -451,11 +468,13 @@ void Machine<D, O>::carry_out(Warp& warp, std::uint32_t w, std::uint32_t p, cons
 
 }  // namespace lathe::ptx
 
+#include "ptx/machine_atomic.h"
 #include "ptx/machine_block.h"
 #include "ptx/machine_box.h"
 #include "ptx/machine_bulk.h"
 #include "ptx/machine_cluster.h"
 #include "ptx/machine_flow.h"
+#include "ptx/machine_matrix.h"
 #include "ptx/machine_memory.h"
 #include "ptx/machine_product.h"
 #include "ptx/machine_sync.h"

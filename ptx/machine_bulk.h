@@ -207,9 +207,7 @@ void Machine<D, O>::combine_piece(const BulkCopy& copy, const Piece& piece, Regi
       d_.reduce(to, offset + i, warp.lanes, op, copy.lane);
     } else {
       d_.read(to, offset + i, warp.lanes, cell(1), bytes);
-      combine(warp.lanes, op, copy.lane);
-      d_.settle(warp.lanes, Definedness::all, op.places[2], op.places[1], op.places[3],
-                op.places[4], Mask{1} << copy.lane);
+      combine(warp.lanes, op, copy.lane, true);
       d_.write(to, offset + i, warp.lanes, cell(2), bytes);
     }
   }
@@ -364,9 +362,7 @@ void Machine<D, O>::store_async(Warp& warp, const Operation& op, Mask active) {
         };
         d_.read(*value, 0, warp.lanes, cell(3), bytes);
         d_.read(*at.region, at.offset, warp.lanes, cell(1), bytes);
-        combine(warp.lanes, op, lane);
-        d_.settle(warp.lanes, Definedness::all, op.places[2], op.places[1], op.places[3],
-                  op.places[4], Mask{1} << lane);
+        combine(warp.lanes, op, lane, false);
         d_.write(*at.region, at.offset, warp.lanes, cell(2), bytes);
       }
       arrive(key, 0, bytes);

@@ -1,6 +1,6 @@
 #pragma once
 
-// Loads, stores, atomics, asynchronous copies, ldmatrix and stmatrix. Included by machine.h.
+// Loads, stores and asynchronous copies. Included by machine.h.
 
 #include "ptx/machine.h"
 
@@ -52,6 +52,8 @@ bool Machine<D, O>::locate(Space space, std::uint64_t address, unsigned bytes, b
     else if (space == Space::generic)
       space = Space::global;
   }
+  if (op.multicast && space != Space::global)
+    trap(TrapKind::bad_operand, "a multimem address is not global", op, lane, given);
   out.space = space;
   std::uint64_t size = 0;
   if (space == Space::shared || space == Space::cluster) {
@@ -65,6 +67,7 @@ bool Machine<D, O>::locate(Space space, std::uint64_t address, unsigned bytes, b
     out.offset = (address & low) - run_.shared_base;  // One below the base becomes huge.
     size = reached ? shared_bytes_ : 0;
   } else if (space == Space::param) {
+    if (write) trap(TrapKind::read_only, "a store into the parameters", op, lane, given);
     out.region = &*parameters_;
     out.offset = address;
     size = program_.parameter_bytes;
@@ -91,6 +94,11 @@ bool Machine<D, O>::locate(Space space, std::uint64_t address, unsigned bytes, b
       }
   } else if (find_buffer(address, bytes, out)) {
     size = run_.buffers[out.buffer].bytes;
+    if (run_.buffers[out.buffer].multicast != op.multicast)
+      trap(TrapKind::bad_operand,
+           op.multicast ? "a multimem access to memory that is no multicast object"
+                        : "a multicast object is accessed by other than multimem",
+           op, lane, given);
     if (write && !run_.buffers[out.buffer].writable)
       trap(TrapKind::read_only, "a store into `" + run_.buffers[out.buffer].name + "`, an input",
            op, lane, given);
@@ -223,86 +231,6 @@ void Machine<D, O>::store(Warp& warp, const Operation& op, Mask active) {
   tell(op, active, each * count, at, where, AccessKind::write, unchanged, false);
 }
 
-/// The new value of one lane's location, from places: 1 the old, 2 the result, 3 and 4 the sources.
-template <class D, class O>
-template <Type T>
-void Machine<D, O>::combine(Lanes& lanes, const Operation& op, unsigned lane) {
-  auto get = [&](std::size_t i) { return detail::load_value<D, T>(d_, lanes, op.places[i], lane); };
-  auto old = get(1), b = get(3), result = b;
-  if constexpr (is_integer(T)) {
-    // clang-format off
-    switch (op.mode) {
-      case Mode::add: result = old + b; break;
-      case Mode::min: result = smaller(old, b); break;
-      case Mode::max: result = larger(old, b); break;
-      case Mode::bit_and: result = old & b; break;
-      case Mode::bit_or: result = old | b; break;
-      case Mode::bit_xor: result = old ^ b; break;
-      case Mode::increment:
-        result = select(old < b, old + literal(old, 1), literal(old, 0));
-        break;
-      case Mode::decrement:
-        result = select(old == literal(old, 0) || b < old, b, old - literal(old, 1));
-        break;
-      case Mode::compare_exchange: result = select(old == b, get(4), old); break;
-      default: break;
-    }
-    // clang-format on
-  } else {
-    Form form;
-    form.type = T;
-    if (op.mode == Mode::add) result = add(form, old, b);
-    if (op.mode == Mode::min) result = minimum(form, old, b);
-    if (op.mode == Mode::max) result = maximum(form, old, b);
-  }
-  detail::store_value<D, T>(d_, lanes, op.places[2], lane, result);
-}
-
-template <class D, class O>
-void Machine<D, O>::combine(Lanes& lanes, const Operation& op, unsigned lane) {
-  // clang-format off
-  switch (op.form.type) {
-    case Type::b16: return combine<Type::b16>(lanes, op, lane);
-    case Type::b32: case Type::u32: return combine<Type::u32>(lanes, op, lane);
-    case Type::b64: case Type::u64: return combine<Type::u64>(lanes, op, lane);
-    case Type::s32: return combine<Type::s32>(lanes, op, lane);
-    case Type::s64: return combine<Type::s64>(lanes, op, lane);
-    case Type::f32: return combine<Type::f32>(lanes, op, lane);
-    case Type::f64: return combine<Type::f64>(lanes, op, lane);
-    case Type::f16: return combine<Type::f16>(lanes, op, lane);
-    case Type::bf16: return combine<Type::bf16>(lanes, op, lane);
-    case Type::f16x2: return combine<Type::f16x2>(lanes, op, lane);
-    case Type::bf16x2: return combine<Type::bf16x2>(lanes, op, lane);
-    default: return trap(TrapKind::unsupported, "an atomic of this type", op, lane);
-  }
-  // clang-format on
-}
-
-template <class D, class O>
-void Machine<D, O>::atomic(Warp& warp, const Operation& op, Mask active) {
-  Addresses where;
-  Locations at;
-  unsigned bytes = op.element_bytes;
-  if (!locate_all(warp, op, active, bytes, where, at)) return;
-  auto cell = [&](std::size_t place, unsigned lane) {
-    return Slot{op.places[place], static_cast<std::uint8_t>(cell_bytes(op.form.type))}.cell(lane);
-  };
-  for (unsigned lane = 0; lane < lane_count && !trap_; ++lane) {
-    if ((active >> lane & 1) == 0) continue;
-    if constexpr (requires { d_.reduce(*at[lane].region, where[lane], warp.lanes, op, lane); }) {
-      d_.reduce(*at[lane].region, at[lane].offset, warp.lanes, op, lane);
-    } else {
-      d_.read(*at[lane].region, at[lane].offset, warp.lanes, cell(1, lane), bytes);
-      combine(warp.lanes, op, lane);
-      d_.settle(warp.lanes, Definedness::all, op.places[2], op.places[1], op.places[3],
-                op.places[4], Mask{1} << lane);
-      d_.write(*at[lane].region, at[lane].offset, warp.lanes, cell(2, lane), bytes);
-      d_.copy(warp.lanes, cell(0, lane), warp.lanes, cell(1, lane), bytes);
-    }
-  }
-  tell(op, active, bytes, at, where, AccessKind::atomic, 0, false);
-}
-
 template <class D, class O>
 void Machine<D, O>::land(Warp&, const Copy& copy) {
   Region& shared = *here().shared;
@@ -384,59 +312,6 @@ void Machine<D, O>::wait_async(Warp& warp, const Operation& op, Mask active) {
   warp.copies = std::move(left);
   if (all) o_.on_async_commit(now_warp_, number(op), active);
   o_.on_async_wait(now_warp_, number(op), active, pending);
-}
-
-/// Lane 8 j + r gives the address of row r of matrix j; lane l gets elements (l / 4, 2 (l % 4) and
-/// the next) of each, or with .trans those of the transposed matrix.
-template <class D, class O>
-void Machine<D, O>::load_matrix(Warp& warp, const Operation& op, Mask active) {
-  if (!whole(warp, op, active, "ldmatrix")) return;
-  Addresses where;
-  Locations at;
-  unsigned matrices = op.element_count;
-  Mask rows = matrices == 4 ? every_lane : (Mask{1} << (8 * matrices)) - 1;
-  if (!locate_all(warp, op, rows, 16, where, at)) return;
-  const Slot* slots = program_.slots.data() + op.slot_begin;
-  const Slot* landing = slots + matrices;
-  for (unsigned j = 0; j < matrices; ++j)
-    for (unsigned lane = 0; lane < lane_count; ++lane) {
-      unsigned g = lane / 4, t = lane % 4;
-      if (!op.flag) {
-        const Location& row = at[8 * j + g];
-        d_.read(*row.region, row.offset + 4 * t, warp.lanes, landing[j].cell(lane), 4);
-        continue;
-      }
-      for (unsigned half = 0; half < 2; ++half) {
-        const Location& row = at[8 * j + 2 * t + half];
-        d_.read(*row.region, row.offset + 2 * g, warp.lanes, landing[j].cell(lane, 2 * half), 2);
-      }
-    }
-  for (unsigned j = 0; j < matrices; ++j)
-    for (unsigned lane = 0; lane < lane_count; ++lane)
-      d_.copy(warp.lanes, slots[j].cell(lane), warp.lanes, landing[j].cell(lane), 4);
-  tell(op, rows, 16, at, where, AccessKind::read, 0, false);
-}
-
-template <class D, class O>
-void Machine<D, O>::store_matrix(Warp& warp, const Operation& op, Mask active) {
-  if (!whole(warp, op, active, "stmatrix")) return;
-  Addresses where;
-  Locations at;
-  unsigned matrices = op.element_count;
-  Mask rows = matrices == 4 ? every_lane : (Mask{1} << (8 * matrices)) - 1;
-  if (!locate_all(warp, op, rows, 16, where, at)) return;
-  const Slot* slots = program_.slots.data() + op.slot_begin;
-  for (unsigned j = 0; j < matrices; ++j)
-    for (unsigned lane = 0; lane < lane_count; ++lane) {
-      unsigned g = lane / 4, t = lane % 4;
-      for (unsigned half = 0; half < 2; ++half) {
-        const Location& row = at[8 * j + (op.flag ? 2 * t + half : g)];
-        unsigned column = op.flag ? g : 2 * t + half;
-        d_.write(*row.region, row.offset + 2 * column, warp.lanes, slots[j].cell(lane, 2 * half),
-                 2);
-      }
-    }
-  tell(op, rows, 16, at, where, AccessKind::write, 0, false);
 }
 
 }  // namespace lathe::ptx

@@ -1,6 +1,6 @@
 #pragma once
 
-// Moves between registers and whole-warp instructions: shuffles, votes, reductions, matrices.
+// Moves between registers and whole-warp instructions: shuffles, votes, reductions.
 // Included by machine.h.
 
 #include "ptx/machine.h"
@@ -16,28 +16,39 @@ bool Machine<D, O>::whole(Warp& warp, const Operation& op, Mask active, const ch
   return false;
 }
 
-/// The mask operand of a .sync instruction: uniform, with every executing lane in it, and all of
-/// its lanes here.
+/// Lanes of a .sync instruction that name the same mask work together: calls `use` for each such
+/// group. Every executing lane must be in its own mask, and all live lanes of the mask here.
 template <class D, class O>
-bool Machine<D, O>::members(Warp& warp, const Operation& op, Mask active, Mask& mask) {
-  mask = active;
-  if (!op.flag) return true;
-  for (unsigned lane = 0; lane < lane_count; ++lane) {
-    if ((active >> lane & 1) == 0) continue;
-    auto bits = control(warp.lanes, op.fixed[3], lane, op, "a membermask");
-    if (!bits) return false;
-    mask = static_cast<Mask>(*bits);
-    if ((mask >> lane & 1) == 0) {
-      trap(TrapKind::bad_operand, "the membermask lacks the executing lane", op, lane);
-      return false;
+template <class Use>
+void Machine<D, O>::by_groups(Warp& warp, const Operation& op, Mask active, Use use) {
+  if (!op.flag) return use(active);
+  for (Mask left = active; left != 0 && !trap_;) {
+    unsigned first = first_lane(left);
+    Mask group = 0, mask = 0;
+    for (unsigned lane = first; lane < lane_count; ++lane) {
+      if ((left >> lane & 1) == 0) continue;
+      auto bits = control(warp.lanes, op.fixed[3], lane, op, "a membermask");
+      if (!bits) return;
+      if (lane == first) mask = static_cast<Mask>(*bits);
+      if (mask == static_cast<Mask>(*bits)) group |= Mask{1} << lane;
     }
-    if ((mask & warp.live & ~active) != 0) {
-      trap(TrapKind::divergent_barrier, "a lane of the membermask does not execute this", op, lane);
-      return false;
-    }
+    if ((mask & group) != group)
+      return trap(TrapKind::bad_operand, "the membermask lacks the executing lane", op,
+                  first_lane(group & ~mask));
+    if ((mask & warp.live & ~group) != 0)
+      return trap(TrapKind::divergent_barrier, "a lane of the membermask does not execute this", op,
+                  first);
+    use(group);
+    left &= ~group;
   }
-  mask &= active;
-  return true;
+}
+
+template <class D, class O>
+void Machine<D, O>::together(Warp& warp, const Operation& op, Mask group) {
+  if (op.effect == Effect::shuffle) return shuffle(warp, op, group);
+  if (op.effect == Effect::vote) return vote(warp, op, group);
+  if (op.effect == Effect::match) return match(warp, op, group);
+  reduce(warp, op, group);
 }
 
 template <class D, class O>
@@ -108,8 +119,6 @@ void Machine<D, O>::permute(Warp& warp, const Operation& op, Mask active) {
 
 template <class D, class O>
 void Machine<D, O>::shuffle(Warp& warp, const Operation& op, Mask active) {
-  Mask mask;
-  if (!members(warp, op, active, mask)) return;
   Slot stage{op.places[0], 4}, a{op.places[1], 4}, b{op.places[2], 4}, c{op.places[3], 4};
   Mask valid = 0;
   for (unsigned lane = 0; lane < lane_count; ++lane) {
@@ -155,23 +164,19 @@ void Machine<D, O>::vote(Warp& warp, const Operation& op, Mask active) {
         d_.put(warp.lanes, op.fixed[1].cell(lane), 4, lane == leader ? 1 : 0);
     return;
   }
-  Mask mask;
-  if (!members(warp, op, active, mask)) return;
-  std::optional<Mask> truths = d_.truths(warp.lanes, op.places[1], mask);
+  std::optional<Mask> truths = d_.truths(warp.lanes, op.places[1], active);
   if (!truths)
     return trap(TrapKind::undefined_value, "a vote over an undefined predicate", op,
                 first_lane(active));
   std::uint64_t result = *truths;
-  if (op.mode == Mode::all) result = *truths == mask;
+  if (op.mode == Mode::all) result = *truths == active;
   if (op.mode == Mode::any) result = *truths != 0;
-  if (op.mode == Mode::uniform) result = *truths == mask || *truths == 0;
+  if (op.mode == Mode::uniform) result = *truths == active || *truths == 0;
   put_all(warp, op.fixed[0], result, active);
 }
 
 template <class D, class O>
 void Machine<D, O>::match(Warp& warp, const Operation& op, Mask active) {
-  Mask mask;
-  if (!members(warp, op, active, mask)) return;
   std::array<std::uint64_t, lane_count> values{};
   Slot value{op.places[1], static_cast<std::uint8_t>(cell_bytes(op.form.type))};
   for (unsigned lane = 0; lane < lane_count; ++lane) {
@@ -185,12 +190,12 @@ void Machine<D, O>::match(Warp& warp, const Operation& op, Mask active) {
     if ((active >> lane & 1) == 0) continue;
     Mask equal = 0;
     for (unsigned other = 0; other < lane_count; ++other)
-      if ((mask >> other & 1) != 0 && values[other] == values[lane]) equal |= Mask{1} << other;
-    all = all && equal == mask;
+      if ((active >> other & 1) != 0 && values[other] == values[lane]) equal |= Mask{1} << other;
+    all = all && equal == active;
     if (op.mode == Mode::any) d_.put(warp.lanes, op.fixed[0].cell(lane), 4, equal);
   }
   if (op.mode == Mode::any) return;
-  put_all(warp, op.fixed[0], all ? mask : 0, active);
+  put_all(warp, op.fixed[0], all ? active : 0, active);
   if (op.fixed[1].present()) put_all(warp, op.fixed[1], all ? 1 : 0, active);
 }
 
@@ -202,8 +207,10 @@ void Machine<D, O>::reduce_as(Warp& warp, const Operation& op, Mask active) {
     return detail::load_value<D, T>(d_, warp.lanes, op.places[1], lane);
   };
   auto result = value(first_lane(active));
-  if constexpr (T == Type::f32)
+  if constexpr (T == Type::f32) {
     if (form.has(Flag::abs)) result = absolute(form, result);
+    if constexpr (D::vectorises) result = minimum(form, result, result);  // A canonical NaN.
+  }
   for (unsigned lane = first_lane(active) + 1; lane < lane_count; ++lane) {
     if ((active >> lane & 1) == 0) continue;
     auto next = value(lane);
@@ -222,58 +229,27 @@ void Machine<D, O>::reduce_as(Warp& warp, const Operation& op, Mask active) {
       // clang-format on
     }
   }
-  Mask all = active;
-  for (unsigned lane = 0; lane < lane_count; ++lane)
-    if ((active >> lane & 1) != 0)
-      detail::store_value<D, T>(d_, warp.lanes, op.places[0], lane, result);
-  d_.settle(warp.lanes, Definedness::all, op.places[0], op.places[1], op.places[1], op.places[1],
-            all);
-  for (unsigned lane = 0; lane < lane_count; ++lane)
-    if ((active >> lane & 1) != 0)
-      d_.copy(warp.lanes, op.fixed[0].cell(lane), warp.lanes, Slot{op.places[0], 4}.cell(lane), 4);
+  bool unset = false;
+  if constexpr (requires { d_.unset(warp.lanes, Cell{}, 4u); })
+    for (unsigned lane = 0; lane < lane_count; ++lane)
+      unset |=
+          (active >> lane & 1) != 0 && !d_.exact(warp.lanes, Slot{op.places[1], 4}.cell(lane), 4);
+  for (unsigned lane = 0; lane < lane_count; ++lane) {
+    if ((active >> lane & 1) == 0) continue;
+    Cell stage = Slot{op.places[0], 4}.cell(lane);
+    d_.put(warp.lanes, stage, 4, 0);
+    detail::store_value<D, T>(d_, warp.lanes, op.places[0], lane, result);
+    if constexpr (requires { d_.unset(warp.lanes, Cell{}, 4u); })
+      if (unset) d_.unset(warp.lanes, stage, 4);  // One undefined value is enough.
+    d_.copy(warp.lanes, op.fixed[0].cell(lane), warp.lanes, stage, 4);
+  }
 }
 
 template <class D, class O>
 void Machine<D, O>::reduce(Warp& warp, const Operation& op, Mask active) {
-  Mask mask;
-  if (!members(warp, op, active, mask)) return;
   if (op.form.type == Type::f32) return reduce_as<Type::f32>(warp, op, active);
   if (op.form.type == Type::s32) return reduce_as<Type::s32>(warp, op, active);
   reduce_as<Type::u32>(warp, op, active);
-}
-
-template <class D, class O>
-void Machine<D, O>::transpose_matrix(Warp& warp, const Operation& op, Mask active) {
-  if (!whole(warp, op, active, "movmatrix")) return;
-  Slot d = op.fixed[0], a = op.fixed[1], stage = op.fixed[2];
-  for (unsigned lane = 0; lane < lane_count; ++lane)
-    for (unsigned half = 0; half < 2; ++half) {
-      unsigned row = 2 * (lane % 4) + half, column = lane / 4;  // Of the source.
-      d_.copy(warp.lanes, stage.cell(lane, 2 * half), warp.lanes,
-              a.cell(4 * row + column / 2, 2 * (column % 2)), 2);
-    }
-  for (unsigned lane = 0; lane < lane_count; ++lane)
-    d_.copy(warp.lanes, d.cell(lane), warp.lanes, stage.cell(lane), 4);
-}
-
-template <class D, class O>
-void Machine<D, O>::multiply(Warp& warp, const Operation& op, Mask active) {
-  if (op.mode == Mode::sync) return warpgroup_multiply(warp, op, active);
-  if (whole(warp, op, active, "mma")) multiply_one(warp.lanes, op, program_.matrices[op.matrix]);
-}
-
-template <class D, class O>
-void Machine<D, O>::multiply_one(Lanes& lanes, const Operation& op, const Matrix& matrix) {
-  Mma mma;
-  mma.m = matrix.m, mma.n = matrix.n, mma.k = matrix.k;
-  mma.a_type = matrix.a_type, mma.b_type = matrix.b_type;
-  mma.c_type = matrix.c_type, mma.d_type = matrix.d_type;
-  mma.saturate = op.flag;
-  mma.warpgroup = op.mode == Mode::sync;
-  mma.architecture = program_.target.number;
-  mma.a = matrix.a.data(), mma.b = matrix.b.data();
-  mma.c = matrix.c.data(), mma.d = matrix.d.data();
-  d_.multiply(lanes, mma);
 }
 
 }  // namespace lathe::ptx

@@ -115,9 +115,12 @@ enum class Mode : std::uint8_t {
   edge_left,
   edge_right,
   replicate16,
+  rows16,  // Matrices of bytes: ldmatrix .m16n16 and stmatrix .m16n8, and ldmatrix .m8n16.
+  rows8,
 };
 
-struct Operation {
+/// What every instruction asks for stands first, in one line of the cache.
+struct alignas(64) Operation {
   Form form;
   Effect effect = Effect::none;
   Mode mode = Mode::none;
@@ -128,6 +131,7 @@ struct Operation {
   AccessKind access = AccessKind::read;
   std::uint8_t element_bytes = 0;  // Of memory, each.
   std::uint8_t element_count = 0;
+  bool multicast = false;  // multimem
   bool strong = false;     // .volatile, .relaxed, ..
   bool read_only = false;  // .nc
   bool flag = false;       // ldmatrix .trans; cp.async with ignore-src; barrier not .aligned.
@@ -220,6 +224,13 @@ struct Matrix {
   unsigned m = 0, n = 0, k = 0;
   Type d_type{}, a_type{}, b_type{}, c_type{};
   std::vector<Cell> a, b, c, d;
+  bool exclusive = false;  // Bits: xor before they are counted.
+  /// mma.sp: of how many columns of A half are stored (2, 4 or 8); 0 where A is dense. A then has
+  /// k / 2 columns, and each thread's word of metadata says for which they stand.
+  std::uint8_t chunk = 0;
+  std::uint8_t selector = 0;
+  bool ordered = false;
+  Slot metadata{};
 };
 
 /// The operands of an instruction of an asynchronous unit. Which of them are present says the rest.

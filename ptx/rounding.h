@@ -35,6 +35,14 @@ constexpr FloatFormat format_of() {
     return {11, -126, 127, true, 0x7F7FE000 >> 13, 0x7FFFFFFF, 19};
   else if constexpr (T == Type::e4m3)
     return {4, -6, 8, false, 0x7E, 0x7F, 8};
+  else if constexpr (T == Type::ue4m3)  // Its sign bit is ignored.
+    return {4, -6, 8, false, 0x7E, 0x7F, 8};
+  else if constexpr (T == Type::e2m3)  // These three have no NaN: it becomes the largest.
+    return {4, 0, 2, false, 0x1F, 0x1F, 6};
+  else if constexpr (T == Type::e3m2)
+    return {3, -2, 4, false, 0x1F, 0x1F, 6};
+  else if constexpr (T == Type::e2m1)
+    return {2, 0, 2, false, 0x7, 0x7, 4};
   else
     return {3, -14, 15, true, 0x7B, 0x7F, 8};
 }
@@ -61,21 +69,36 @@ constexpr std::uint64_t overflow_bits(const FloatFormat& format, Rounding mode, 
   return to_max ? format.max_bits : format.max_bits + 1;
 }
 
+/// The bits of kept * 2^unit, where kept has at most one bit more than the format's precision.
+constexpr std::uint64_t composed(const FloatFormat& format, std::uint64_t kept, int unit,
+                                 bool negative, Rounding mode) {
+  std::uint64_t sign = negative ? std::uint64_t{1} << (format.width - 1) : 0;
+  int p = format.precision;
+  std::uint64_t hidden = std::uint64_t{1} << (p - 1), bits = kept;
+  if (kept >= hidden)
+    bits =
+        (static_cast<std::uint64_t>(unit + (p - 1) - format.emin + 1) << (p - 1)) + (kept - hidden);
+  if (bits > format.max_bits) bits = overflow_bits(format, mode, negative);
+  return sign | bits;
+}
+
+template <class U>
+constexpr int bit_length(U m) {
+  if constexpr (sizeof(U) > 8) {
+    auto high = static_cast<std::uint64_t>(m >> 64);
+    return high != 0 ? 64 + static_cast<int>(std::bit_width(high))
+                     : static_cast<int>(std::bit_width(static_cast<std::uint64_t>(m)));
+  } else {
+    return static_cast<int>(std::bit_width(m));
+  }
+}
+
 /// The bits of m * 2^e rounded to a format, sign included. `U` is wide enough for m.
 template <class U>
 constexpr std::uint64_t round_magnitude(const FloatFormat& format, U m, int e, bool negative,
                                         Rounding mode) {
-  std::uint64_t sign = negative ? std::uint64_t{1} << (format.width - 1) : 0;
-  if (m == 0) return sign;
-  int length;
-  if constexpr (sizeof(U) > 8) {
-    auto high = static_cast<std::uint64_t>(m >> 64);
-    length = high != 0 ? 64 + static_cast<int>(std::bit_width(high))
-                       : static_cast<int>(std::bit_width(static_cast<std::uint64_t>(m)));
-  } else {
-    length = static_cast<int>(std::bit_width(m));
-  }
-  int top = length - 1 + e, p = format.precision;
+  if (m == 0) return negative ? std::uint64_t{1} << (format.width - 1) : 0;
+  int length = bit_length(m), top = length - 1 + e, p = format.precision;
   int unit = (top < format.emin ? format.emin : top) - (p - 1);
   int shift = unit - e;
   std::uint64_t kept;
@@ -89,12 +112,28 @@ constexpr std::uint64_t round_magnitude(const FloatFormat& format, U m, int e, b
     int against = rest > half ? 1 : rest == half ? 0 : -1;
     if (rounds_away(mode, negative, (kept & 1) != 0, against, rest != 0)) ++kept;
   }
-  std::uint64_t hidden = std::uint64_t{1} << (p - 1), bits = kept;
-  if (kept >= hidden)
-    bits =
-        (static_cast<std::uint64_t>(unit + (p - 1) - format.emin + 1) << (p - 1)) + (kept - hidden);
-  if (bits > format.max_bits) bits = overflow_bits(format, mode, negative);
-  return sign | bits;
+  return composed(format, kept, unit, negative, mode);
+}
+
+/// Stochastic rounding: `count` random bits are added to the topmost of those that are cut off, and
+/// a carry rounds away from zero.
+constexpr std::uint64_t round_drawn(const FloatFormat& format, std::uint64_t m, int e,
+                                    bool negative, std::uint64_t random, unsigned count) {
+  if (m == 0) return negative ? std::uint64_t{1} << (format.width - 1) : 0;
+  int top = bit_length(m) - 1 + e, p = format.precision;
+  int unit = (top < format.emin ? format.emin : top) - (p - 1), shift = unit - e;
+  std::uint64_t kept = m, cut = 0;
+  int bits = static_cast<int>(count);
+  if (shift > 0) {
+    kept = shift < 64 ? m >> shift : 0;
+    int by = shift - bits;
+    std::uint64_t rest = shift < 64 ? m & ((std::uint64_t{1} << shift) - 1) : m;
+    cut = by >= 64 ? 0 : by >= 0 ? rest >> by : rest << -by;
+  } else {
+    kept = m << -shift;
+  }
+  if (shift > 0 && cut + random >= std::uint64_t{1} << count) ++kept;
+  return composed(format, kept, unit, negative, Rounding::rn);
 }
 
 /// A finite double, and on which side of it the exact value lies (-1, 0, 1), rounded to a format.

@@ -44,6 +44,8 @@ enum class Effect : std::uint8_t {
   load_matrix,
   store_matrix,
   transpose_matrix,
+  load_fragment,  // wmma.load and wmma.store
+  store_fragment,
   multiply,
   shuffle,
   vote,
@@ -150,6 +152,10 @@ PTX_PAIRWISE_2(maximum)
 template <class V>
 constexpr Pair<V> fused(Form f, Pair<V> a, Pair<V> b, Pair<V> c) {
   return {fused(f, a.low, b.low, c.low), fused(f, a.high, b.high, c.high)};
+}
+template <class V>
+constexpr Pair<V> fused_filled(Form f, Pair<V> a, Pair<V> b, Pair<V> c) {
+  return {fused_filled(f, a.low, b.low, c.low), fused_filled(f, a.high, b.high, c.high)};
 }
 template <class V>
 constexpr Pair<V> operator+(Pair<V> a, Pair<V> b) {

@@ -23,11 +23,27 @@ requires(is_pair(T)) struct Seen<D, T> {
 template <class D, Type T>
 using SeenAs = typename Seen<D, T>::type;
 
+/// Half of a byte as a value of a type that is so small.
+template <Type T, class Byte>
+[[gnu::always_inline]] inline auto nibble(const Byte& byte, bool high) {
+  return exactly<T>(
+      Form{}, [high](std::uint64_t x) { return (high ? x >> 4 : x) & 15; }, byte);
+}
+template <class V>
+[[gnu::always_inline]] inline auto byte_of(Pair<V> pair) {
+  return exactly<Type::u8>(
+      Form{}, [](std::uint64_t low, std::uint64_t high) { return low | high << 4; }, pair.low,
+      pair.high);
+}
+
 template <class D, Type T>
 inline SeenAs<D, T> load_value(const D& d, const typename D::Lanes& lanes, Spot place,
                                unsigned lane) {
   Cell cell{place, cell_bytes(T), 0, static_cast<std::uint8_t>(lane)};
-  if constexpr (is_pair(T)) {
+  if constexpr (T == Type::e2m1x2) {
+    auto byte = d.template load<Type::u8>(lanes, cell);
+    return {nibble<half_of(T)>(byte, false), nibble<half_of(T)>(byte, true)};
+  } else if constexpr (is_pair(T)) {
     Cell high = cell;
     high.byte = cell_bytes(T) / 2;
     return {d.template load<half_of(T)>(lanes, cell), d.template load<half_of(T)>(lanes, high)};
@@ -40,7 +56,9 @@ template <class D, Type T>
 inline void store_value(D& d, typename D::Lanes& lanes, Spot place, unsigned lane,
                         const SeenAs<D, T>& value) {
   Cell cell{place, cell_bytes(T), 0, static_cast<std::uint8_t>(lane)};
-  if constexpr (is_pair(T)) {
+  if constexpr (T == Type::e2m1x2) {
+    d.template store<Type::u8>(lanes, cell, byte_of(value));
+  } else if constexpr (is_pair(T)) {
     Cell high = cell;
     high.byte = cell_bytes(T) / 2;
     d.template store<half_of(T)>(lanes, cell, value.low);

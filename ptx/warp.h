@@ -36,7 +36,10 @@ requires(vectorises<D>) struct Reader<D, T> {
   Reader(const D&, const typename D::Lanes& lanes, Spot place) : row(lanes.bytes.data() + place) {}
   SeenAs<D, T> operator()(unsigned i) const {
     const std::byte* at = row + std::size_t{i} * cell_bytes(T);
-    if constexpr (is_pair(T))
+    if constexpr (T == Type::e2m1x2)
+      return {nibble<half_of(T)>(D::template load_from<Type::u8>(at), false),
+              nibble<half_of(T)>(D::template load_from<Type::u8>(at), true)};
+    else if constexpr (is_pair(T))
       return {D::template load_from<half_of(T)>(at),
               D::template load_from<half_of(T)>(at + cell_bytes(T) / 2)};
     else
@@ -46,7 +49,9 @@ requires(vectorises<D>) struct Reader<D, T> {
 
 template <class D, Type T>
 [[gnu::always_inline]] inline void store_at(std::byte* at, const SeenAs<D, T>& value) {
-  if constexpr (is_pair(T)) {
+  if constexpr (T == Type::e2m1x2) {
+    D::template store_to<Type::u8>(at, byte_of(value));
+  } else if constexpr (is_pair(T)) {
     D::template store_to<half_of(T)>(at, value.low);
     D::template store_to<half_of(T)>(at + cell_bytes(T) / 2, value.high);
   } else {
@@ -113,8 +118,8 @@ void carry_out(D& d, typename D::Lanes& lanes, const Operation& op, Mask active)
       1u << static_cast<unsigned>(Flag::nan) | 1u << static_cast<unsigned>(Flag::abs) |
       1u << static_cast<unsigned>(Flag::xorsign_abs);
   // The usual form gets a loop of its own, in which the compiler knows that the rest is absent.
-  if (vectorises<D> && is_float(T) && op.form.rounding == Rounding::rn &&
-      (op.form.flags & rare) == 0) {
+  bool is_usual = op.form.rounding == Rounding::rn && (op.form.flags & rare) == 0;
+  if (vectorises<D> && is_float(T) && is_usual) {
     Form usual = op.form;
     usual.rounding = Rounding::rn;
     usual.flags &= ~rare;
@@ -123,7 +128,7 @@ void carry_out(D& d, typename D::Lanes& lanes, const Operation& op, Mask active)
     [&]() __attribute__((noinline)) { run(op.form); }
     ();
   }
-  d.settle(lanes, op.definedness, op.places[0], op.places[1], op.places[2], op.places[3], active);
+  d.settle(lanes, op.definedness, op.places[0], cell_bytes(td), &op.places[1], active);
 }
 
 template <class D, class R>
@@ -155,26 +160,77 @@ std::vector<RulesOfRow<D>> list_rules() {
   return rules;
 }
 
+/// Which random bits round an element of a pair: from `shift` on, `count` of them.
+struct Draw {
+  unsigned shift, count;
+};
+/// Of four packed, the manual's lower pair (e, f) and upper pair (a, b) have bits of their own.
+constexpr Draw draw_of(Type to, bool upper_pair, bool high) {
+  if (to == Type::f16x2) return {high ? 16u : 0u, 13};
+  if (to == Type::bf16x2) return {high ? 16u : 0u, 16};
+  if (to == Type::e2m1x2) return {(high ? 16u : 0u) + (upper_pair ? 8u : 0u), 8};
+  return {upper_pair ? 16u : 0u, 16};
+}
+constexpr bool draws(Type to, Type from) {
+  return is_pair(to) && from == Type::f32 && to != Type::ue8m0x2 && to != Type::s2f6x2;
+}
+constexpr bool scales(Type to, Type from) {
+  return to == Type::s2f6x2 ||
+         (to == Type::bf16x2 && is_small_float(half_of(from)) && from != Type::ue8m0x2);
+}
+
 /// cvt for one pair of types; two sources make a pair, the first in the upper half.
+template <class D, Type To, Type From>
+[[gnu::always_inline]] inline SeenAs<D, To> converted(Form f, auto a, auto b) {
+  if constexpr (is_pair(To) && is_pair(From))
+    return {convert<half_of(To)>(f, a.low), convert<half_of(To)>(f, a.high)};
+  else if constexpr (is_pair(To))
+    return {convert<half_of(To)>(f, b), convert<half_of(To)>(f, a)};
+  else
+    return convert<To>(f, a);
+}
+template <class D, Type To, Type From>
+inline SeenAs<D, To> converted_scaled(Form f, auto a, auto b, auto factors) {
+  if constexpr (is_pair(From))
+    return {convert_scaled<half_of(To)>(f, a.low, factors.low),
+            convert_scaled<half_of(To)>(f, a.high, factors.high)};
+  else
+    return {convert_scaled<half_of(To)>(f, b, factors.low),
+            convert_scaled<half_of(To)>(f, a, factors.high)};
+}
+
 template <class D, Type To, Type From>
 void carry_out_convert(D& d, typename D::Lanes& lanes, const Operation& op, Mask active) {
   const Reader<D, From> a{d, lanes, op.places[1]};
   const Reader<D, From> b{d, lanes, op.places[2]};
-  auto run = [&](Form f) __attribute__((always_inline)) {
-    over_lanes<D, To>(
-        d, lanes, op.places[0], active, [=](unsigned i) __attribute__((always_inline)) {
-          if constexpr (is_pair(To) && is_pair(From)) {
-            auto pair = a(i);
-            return SeenAs<D, To>{convert<half_of(To)>(f, pair.low),
-                                 convert<half_of(To)>(f, pair.high)};
-          } else if constexpr (is_pair(To)) {
-            return SeenAs<D, To>{convert<half_of(To)>(f, b(i)), convert<half_of(To)>(f, a(i))};
-          } else {
-            return convert<To>(f, a(i));
-          }
-        });
+  auto over = [&](auto per_lane) __attribute__((always_inline)) {
+    over_lanes<D, To>(d, lanes, op.places[0], active, per_lane);
   };
-  if (vectorises<D> && op.form.rounding == Rounding::rn && op.form.flags == 0) {
+  auto run = [&](Form f) __attribute__((always_inline)) {
+    over([=](unsigned i)
+             __attribute__((always_inline)) { return converted<D, To, From>(f, a(i), b(i)); });
+  };
+  constexpr bool small = is_small_float(half_of(To)) || is_small_float(half_of(From));
+  d.settle(lanes, Definedness::all, op.places[0], cell_bytes(To), &op.places[1], active);
+  if constexpr (draws(To, From))
+    if (op.form.rounding == Rounding::rs) {
+      const Reader<D, Type::b32> random{d, lanes, op.places[3]};
+      bool upper = op.form.constant != 0;
+      return over([=, f = op.form](unsigned i) {
+        Draw low = draw_of(To, upper, false), high = draw_of(To, upper, true);
+        return SeenAs<D, To>{
+            convert_drawn<half_of(To)>(f, b(i), random(i), low.shift, low.count),
+            convert_drawn<half_of(To)>(f, a(i), random(i), high.shift, high.count)};
+      });
+    }
+  if constexpr (scales(To, From))
+    if (op.form.has(Flag::scaled)) {
+      const Reader<D, Type::ue8m0x2> factors{d, lanes, op.places[3]};
+      return over([=, f = op.form](unsigned i) {
+        return converted_scaled<D, To, From>(f, a(i), b(i), factors(i));
+      });
+    }
+  if (vectorises<D> && !small && op.form.rounding == Rounding::rn && op.form.flags == 0) {
     Form usual = op.form;
     usual.rounding = Rounding::rn;
     usual.flags = 0;
@@ -183,19 +239,22 @@ void carry_out_convert(D& d, typename D::Lanes& lanes, const Operation& op, Mask
     [&]() __attribute__((noinline)) { run(op.form); }
     ();
   }
-  d.settle(lanes, Definedness::all, op.places[0], op.places[1], op.places[2], op.places[1], active);
 }
 
 constexpr bool convertible(Type to, Type from) {
   constexpr Types integers_and_floats =
       any_of(Type::u8, Type::u16, Type::u32, Type::u64, Type::s8, Type::s16, Type::s32, Type::s64,
              Type::f16, Type::bf16, Type::f32, Type::f64);
-  constexpr Types small_pairs = any_of(Type::e4m3x2, Type::e5m2x2);
+  constexpr Types small_pairs =
+      any_of(Type::e4m3x2, Type::e5m2x2, Type::e2m1x2, Type::e2m3x2, Type::e3m2x2);
   if (contains(integers_and_floats, to)) return contains(integers_and_floats, from);
   if (to == Type::tf32) return from == Type::f32;
   if (to == Type::f16x2) return from == Type::f32 || contains(small_pairs, from);
-  if (to == Type::bf16x2) return from == Type::f32;
-  if (contains(small_pairs, to)) return from == Type::f32 || from == Type::f16x2;
+  if (to == Type::bf16x2)
+    return from == Type::f32 || contains(small_pairs | any_of(Type::ue8m0x2, Type::s2f6x2), from);
+  if (to == Type::ue8m0x2 || to == Type::s2f6x2) return from == Type::f32 || from == Type::bf16x2;
+  if (contains(small_pairs, to))
+    return from == Type::f32 || from == Type::f16x2 || from == Type::bf16x2;
   return false;
 }
 

@@ -74,6 +74,10 @@ inline constexpr std::array groups{
           "x1 x2 x4 x8 x16 x32 x64 x128"},
     Group{"aop",
           "add min max inc dec and or xor exch cas"},
+    Group{"asem",
+          "relaxed acquire release acq_rel"},
+    Group{"aspace",
+          "global shared shared::cta shared::cluster"},
 };
 
 /// Every other modifier that a row may name.
@@ -104,7 +108,11 @@ inline constexpr std::string_view known_words =
     "async::generic mbarrier::complete_tx count1 evict_unchanged no_allocate "
     "cp_mask im2col_no_offs im2col::w im2col::w::128 b1024 cp_fenceproxy rank box_dim global_dim "
     "global_stride element_stride elemtype interleave_layout swizzle_mode swizzle_atomicity "
-    "fill_mode ";
+    "fill_mode ld_reduce acc::f32 "
+    "acc::f16 scaled::n2::ue8m0 sp::ordered_metadata m8n8k32 m8n8k128 m16n16k16 "
+    "a c d load store m16n8k128 m16n8k256 b8x16 b6x16_p32 b4x16_p64 scale_vec::1X "
+    "scale_vec::2X scale_vec::4X try_cancel query_cancel is_canceled get_first_ctaid "
+    "get_first_ctaid::x get_first_ctaid::y get_first_ctaid::z multicast::cluster::all ";
 // clang-format on
 
 }  // namespace lathe::ptx

@@ -28,6 +28,7 @@ void split(Numbers& out, unsigned i, std::uint32_t bits) {
   constexpr int p = format.precision;
   if constexpr (T == Type::tf32) bits >>= 13;
   std::uint32_t rest = bits & ((1u << (format.width - 1)) - 1), biased = rest >> (p - 1);
+  static_assert(format.width <= 19);
   bool negative = (bits >> (format.width - 1) & 1) != 0;
   auto m = static_cast<std::int32_t>(rest & ((1u << (p - 1)) - 1));
   out.fraction_bits = p - 1;
@@ -46,6 +47,12 @@ void split(Numbers& out, unsigned i, std::uint32_t bits) {
 
 void split(Type type, Numbers& out, unsigned i, std::uint32_t bits) {
   switch (type) {
+    case Type::e2m1:
+      return split<Type::e2m1>(out, i, bits);
+    case Type::e2m3:
+      return split<Type::e2m3>(out, i, bits);
+    case Type::e3m2:
+      return split<Type::e3m2>(out, i, bits);
     case Type::f16:
       return split<Type::f16>(out, i, bits);
     case Type::bf16:
@@ -66,10 +73,16 @@ struct Steps {
   int output_bits;    // Fraction bits of an f32 result.
 };
 
+/// Hopper has no products of bytes: they become f16, first the first two of each four columns and
+/// then the others, from zero; C is added at the end, to nearest.
+bool by_halves(const Mma& mma) {
+  return width_of(mma.a_type) == 8 && mma.architecture == 90 && !mma.warpgroup;
+}
+
 Steps steps_of(const Mma& mma) {
   bool byte = width_of(mma.a_type) == 8;
   if (mma.architecture >= 90 && byte && mma.warpgroup) return {13, mma.k, 13};
-  if (mma.architecture >= 90) return {25, mma.k, 23};
+  if (mma.architecture >= 90) return {25, by_halves(mma) ? mma.k / 2 : mma.k, 23};
   unsigned most = width_of(mma.a_type) == 32 ? 4 : byte ? 16 : 8;
   return {byte ? 13 : 24, mma.k < most ? mma.k : most, byte ? 13 : 23};
 }
@@ -139,6 +152,7 @@ void step(const Numbers& a, const Numbers& b, unsigned a_begin, unsigned b_begin
     for (unsigned j = 0; j < columns; ++j) sum[j] += part[j];
   }
   for (unsigned j = 0; j < columns; ++j) {
+    if (!(row.c[j] - row.c[j] == 0)) continue;  // An earlier step overflowed.
     if (!half_result) {
       row.c[j] = truncated(sum[j], top[j], steps.fraction_bits, steps.output_bits);
       continue;
@@ -147,8 +161,8 @@ void step(const Numbers& a, const Numbers& b, unsigned a_begin, unsigned b_begin
     auto m = static_cast<std::uint64_t>(negative ? -sum[j] : sum[j]);
     auto bits = round_magnitude<std::uint64_t>(
         format_of<Type::f16>(), m, top[j] - steps.fraction_bits, negative, Rounding::rn);
-    row.c[j] =
-        static_cast<float>(to_double(BitsOf<Type::f16>::wrapped(m == 0 ? std::uint64_t{0} : bits)));
+    if ((bits & 0x7FFF) == 0) bits = 0;  // What is too small leaves no sign.
+    row.c[j] = static_cast<float>(to_double(BitsOf<Type::f16>::wrapped(bits)));
   }
 }
 
@@ -171,34 +185,65 @@ std::uint32_t bits_at(const Bits::Lanes& lanes, Cell cell, unsigned bytes) {
   return bits;
 }
 
+/// An element of any type that lies in 32 bits or fewer.
+std::uint32_t element_at(const Bits::Lanes& lanes, Cell cell, Type type) {
+  unsigned bits = type == Type::b1                                             ? 1
+                  : type == Type::s4 || type == Type::u4 || type == Type::e2m1 ? 4
+                                                                               : width_of(type);
+  if (bits >= 8) return bits_at(lanes, cell, bits / 8);
+  return bits_at(lanes, cell, 1) >> cell.bit & ((1u << bits) - 1);
+}
+
+float accumulator_at(const Bits::Lanes& lanes, Cell cell, Type type) {
+  if (type == Type::f16)
+    return static_cast<float>(to_double(BitsOf<Type::f16>::wrapped(bits_at(lanes, cell, 2))));
+  return std::bit_cast<float>(bits_at(lanes, cell, 4));
+}
+
+/// Column i of A and row i of B in the order in which they are multiplied.
+unsigned place_in_order(const Mma& mma, unsigned i) {
+  return by_halves(mma) ? i / 4 * 2 + i % 2 + (i % 4 < 2 ? 0 : mma.k / 2) : i;
+}
+
+/// A row of the result without what is infinite or NaN.
+Row finite_row(const Numbers& a, const Numbers& b, const Mma& mma, unsigned i, const Row& c) {
+  bool half = mma.d_type == Type::f16, late = by_halves(mma);
+  Steps steps = steps_of(mma);
+  Row row = c;
+  for (float& each : row.c)
+    if (late || !(each - each == 0)) each = 0;
+  for (unsigned k = 0; k < mma.k; k += steps.k)
+    step(a, b, i * mma.k + k, k * columns, steps.k, steps, half, row);
+  for (unsigned j = 0; late && j < columns; ++j) {
+    double sum = static_cast<double>(row.c[j]) + static_cast<double>(c.c[j]);
+    row.c[j] = half ? static_cast<float>(to_double(rounded<Type::f16>(sum, 0, Rounding::rn)))
+                    : row.c[j] + c.c[j];
+  }
+  return row;
+}
+
 void multiply_floats(Bits::Lanes& lanes, const Mma& mma) {
   Numbers a, b;
-  unsigned a_bytes = width_of(mma.a_type) / 8, b_bytes = width_of(mma.b_type) / 8;
   for (unsigned i = 0; i < mma.m * mma.k; ++i)
-    split(mma.a_type, a, i, bits_at(lanes, mma.a[i], a_bytes));
+    split(mma.a_type, a, i / mma.k * mma.k + place_in_order(mma, i % mma.k),
+          element_at(lanes, mma.a[i], mma.a_type));
   for (unsigned i = 0; i < mma.k * mma.n; ++i)
-    split(mma.b_type, b, i, bits_at(lanes, mma.b[i], b_bytes));
+    split(mma.b_type, b, place_in_order(mma, i / mma.n) * mma.n + i % mma.n,
+          element_at(lanes, mma.b[i], mma.b_type));
   bool half = mma.d_type == Type::f16;
-  Steps steps = steps_of(mma);
   std::array<Row, m_max> rows;
   bool special = a.special || b.special;
   for (unsigned i = 0; i < mma.m * columns; ++i) {
-    std::uint32_t bits = bits_at(lanes, mma.c[i], half ? 2 : 4);
     float& c = rows[i / columns].c[i % columns];
-    c = half ? static_cast<float>(to_double(BitsOf<Type::f16>::wrapped(bits)))
-             : std::bit_cast<float>(bits);
+    c = accumulator_at(lanes, mma.c[i], mma.c_type);
     special |= !(c - c == 0);
   }
   for (unsigned i = 0; i < mma.m; ++i) {
-    Row before = rows[i];
     Row exact = rows[i];
     bool decided = special && special_row(a, b, i, mma, exact);
-    for (float& c : before.c)
-      if (!(c - c == 0)) c = 0;
-    for (unsigned k = 0; k < mma.k; k += steps.k)
-      step(a, b, i * mma.k + k, k * columns, steps.k, steps, half, before);
+    Row finite = finite_row(a, b, mma, i, rows[i]);
     for (unsigned j = 0; j < columns; ++j)
-      rows[i].c[j] = decided && !(exact.c[j] - exact.c[j] == 0) ? exact.c[j] : before.c[j];
+      rows[i].c[j] = decided && !(exact.c[j] - exact.c[j] == 0) ? exact.c[j] : finite.c[j];
   }
   for (unsigned i = 0; i < mma.m * columns; ++i) {
     float c = rows[i / columns].c[i % columns];
@@ -209,18 +254,23 @@ void multiply_floats(Bits::Lanes& lanes, const Mma& mma) {
   }
 }
 
-std::int64_t integer_at(const Bits::Lanes& lanes, Cell cell, Type type) {
-  std::uint32_t bits = bits_at(lanes, cell, 1);
-  return type == Type::s8 ? static_cast<std::int8_t>(bits) : static_cast<std::int64_t>(bits);
+int integer_at(const Bits::Lanes& lanes, Cell cell, Type type) {
+  auto bits = static_cast<int>(element_at(lanes, cell, type));
+  if (type == Type::s8) return static_cast<std::int8_t>(bits);
+  return type == Type::s4 && bits >= 8 ? bits - 16 : bits;
 }
 
 void multiply_integers(Bits::Lanes& lanes, const Mma& mma) {
+  std::vector<int> a(std::size_t{mma.m} * mma.k), b(std::size_t{mma.k} * mma.n);
+  for (unsigned i = 0; i < a.size(); ++i) a[i] = integer_at(lanes, mma.a[i], mma.a_type);
+  for (unsigned k = 0; k < mma.k; ++k)
+    for (unsigned j = 0; j < mma.n; ++j)  // By columns.
+      b[j * mma.k + k] = integer_at(lanes, mma.b[k * mma.n + j], mma.b_type);
   std::array<std::uint32_t, m_max * columns> result{};
   for (unsigned i = 0; i < mma.m * mma.n; ++i) {
     std::int64_t sum = static_cast<std::int32_t>(bits_at(lanes, mma.c[i], 4));
-    for (unsigned k = 0; k < mma.k; ++k)
-      sum += integer_at(lanes, mma.a[i / mma.n * mma.k + k], mma.a_type) *
-             integer_at(lanes, mma.b[k * mma.n + i % mma.n], mma.b_type);
+    const int *x = &a[i / mma.n * mma.k], *y = &b[i % mma.n * mma.k];
+    for (unsigned k = 0; k < mma.k; ++k) sum += mma.exclusive ? x[k] ^ y[k] : x[k] * y[k];
     if (mma.saturate) sum = sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum;
     result[i] = static_cast<std::uint32_t>(sum);
   }
@@ -229,39 +279,47 @@ void multiply_integers(Bits::Lanes& lanes, const Mma& mma) {
 
 void multiply_doubles(Bits::Lanes& lanes, const Mma& mma) {
   auto at = [&](Cell cell) {
-    double value;
-    std::memcpy(&value, lanes.at(cell), 8);
+    BitsOf<Type::f64> value;
+    std::memcpy(&value.held, lanes.at(cell), 8);
     return value;
   };
+  Form form;
+  form.type = Type::f64;
+  form.rounding = mma.rounding;
   std::array<double, m_max * columns> result{};
   for (unsigned i = 0; i < mma.m * mma.n; ++i) {
-    double sum = at(mma.c[i]);
+    BitsOf<Type::f64> sum = at(mma.c[i]);
     for (unsigned k = 0; k < mma.k; ++k)
-      sum = __builtin_fma(at(mma.a[i / mma.n * mma.k + k]), at(mma.b[k * mma.n + i % mma.n]), sum);
-    result[i] = sum;
+      sum = fused(form, at(mma.a[i / mma.n * mma.k + k]), at(mma.b[k * mma.n + i % mma.n]), sum);
+    result[i] = sum.held;
   }
   for (unsigned i = 0; i < mma.m * mma.n; ++i) std::memcpy(lanes.at(mma.d[i]), &result[i], 8);
+}
+
+bool counts(Type type) {
+  return is_integer(type) || type == Type::s4 || type == Type::u4 || type == Type::b1;
 }
 
 }  // namespace
 
 void Bits::multiply(Lanes& lanes, const Mma& mma) {
-  bool whole = true;
-  auto check = [&](const Cell* cells, unsigned count) {
-    for (unsigned i = 0; i < count; ++i) whole = whole && defined(lanes, cells[i]);
+  bool set = true;
+  auto check = [&](const Cell* cells, unsigned count, Type type) {
+    unsigned bytes = width_of(type) / 8;
+    for (unsigned i = 0; i < count; ++i) set = set && defined(lanes, cells[i], bytes);
   };
-  check(mma.a, mma.m * mma.k);
-  check(mma.b, mma.k * mma.n);
-  check(mma.c, mma.m * mma.n);
+  check(mma.a, mma.m * mma.k, mma.a_type);
+  check(mma.b, mma.k * mma.n, mma.b_type);
+  check(mma.c, mma.m * mma.n, mma.c_type);
   if (mma.a_type == Type::f64)
     multiply_doubles(lanes, mma);
-  else if (is_integer(mma.a_type))
+  else if (counts(mma.a_type))
     multiply_integers(lanes, mma);
   else
     multiply_floats(lanes, mma);
   // One undefined element makes all of the result undefined: a finer rule is never needed, since
   // kernels fill what they multiply.
-  for (unsigned i = 0; i < mma.m * mma.n; ++i) mark(lanes, mma.d[i], whole);
+  for (unsigned i = 0; i < mma.m * mma.n; ++i) mark(lanes, mma.d[i], width_of(mma.d_type) / 8, set);
 }
 
 }  // namespace lathe::ptx

@@ -43,14 +43,6 @@ PTX_EFFECT("fence.proxy.async::generic(.acquire|.release)(.sync_restrict::shared
         ".sync_restrict::shared::cluster).cluster", 0, 0, since(86, 90), fence)
 PTX_EFFECT("fence(.acquire|.release)(.sync_restrict::shared::cta|.sync_restrict::shared::cluster)"
         ".cluster", 0, 0, since(86, 90), fence)
-PTX_EFFECT("atom{.sem}{.scope}{.space}.aop{.noftz}{.L2::cache_hint}.type d, [a], b{, c, e}",
-        atomic_types, 0, since(11, 20), atomic)
-PTX_EFFECT("atom{.sem}{.scope}{.space}.aop{.noftz}{.L2::cache_hint}.vec.type d, [a], b{, c}",
-        any_of(f16, bf16, f32, f16x2, bf16x2), 0, since(81, 90), unmodelled)
-PTX_EFFECT("red{.sem}{.scope}{.space}.aop{.noftz}{.L2::cache_hint}.type [a], b{, c}", atomic_types,
-        0, since(12, 20), atomic)
-PTX_EFFECT("red{.sem}{.scope}{.space}.aop{.noftz}{.L2::cache_hint}.vec.type [a], b{, c}",
-        any_of(f16, bf16, f32, f16x2, bf16x2), 0, since(81, 90), unmodelled)
 PTX_EFFECT("red.async{.relaxed}{.cluster}{.shared::cluster}.mbarrier::complete_tx::bytes.aop.type"
         " [a], b, [c]", words_and_longs | any_of(b32), 0, since(81, 90), store_async)
 PTX_EFFECT("vote.sync(.all|.any|.uni).pred d, a, b", 0, 0, since(60, 30), vote)
@@ -71,6 +63,14 @@ PTX_EFFECT("griddepcontrol(.launch_dependents|.wait)", 0, 0, since(78, 90), noth
 PTX_EFFECT("nanosleep.u32 a",                  0, 0, since(63, 70), nothing)
 PTX_EFFECT("pmevent a",                        0, 0, since(14, 20), nothing)
 PTX_EFFECT("setmaxnreg(.inc|.dec).sync.aligned.u32 a", 0, 0, only_on(80, 90), nothing)
+PTX_EFFECT("clusterlaunchcontrol.try_cancel.async{.shared::cta}.mbarrier::complete_tx::bytes"
+        "{.multicast::cluster::all}.b128 [a], [b]", 0, 0, only_on(86, 100), unmodelled)
+PTX_EFFECT("clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 d, a", 0, 0, only_on(86, 100),
+        unmodelled)
+PTX_EFFECT("clusterlaunchcontrol.query_cancel(.get_first_ctaid::x|.get_first_ctaid::y|"
+        ".get_first_ctaid::z).b32.b128 d, a", 0, 0, only_on(86, 100), unmodelled)
+PTX_EFFECT("clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 d, a", 0, 0,
+        only_on(86, 100), unmodelled)
 PTX_CHAPTER_END
 // clang-format on
 

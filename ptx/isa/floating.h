@@ -37,7 +37,7 @@ PTX_ROW("fma.rnd{.ftz}.type d, a, b, c", two_singles, since(86, 100), fused(f, a
 PTX_ROW("fma.rn{.ftz}{.sat}.type d, a, b, c",         f16s,        since(42, 53), fused(f, a, b, c))
 PTX_ROW("fma.rn{.ftz}.relu.type d, a, b, c",          f16s,        since(70, 80), fused(f, a, b, c))
 PTX_ROW("fma.rn{.relu}.type d, a, b, c",              bf16s,       since(70, 80), fused(f, a, b, c))
-PTX_EFFECT("fma.rn.oob{.relu}.type d, a, b, c",       halves, 0,   since(81, 90), unmodelled)
+PTX_ROW("fma.rn.oob{.relu}.type d, a, b, c", halves, since(81, 90), fused_filled(f, a, b, c))
 PTX_EFFECT("fma.rnd{.sat}.type.other d, a, b, c", single, any_of(f16, bf16), since(86, 100), expand)
 PTX_ROW("mad.rnd{.ftz}{.sat}.type d, a, b, c",        single,      always,        fused(f, a, b, c))
 PTX_ROW("mad.rnd.type d, a, b, c",                    double_,     always,        fused(f, a, b, c))

@@ -181,12 +181,15 @@ constexpr U funnel(bool left, bool wrap, U a, U b, U c) {
   return left ? (both << by) >> 32 : both >> by;
 }
 
-/// lop3: bit i of the result is the table's bit at (a, b, c).
+/// lop3: bit i of the result is the table's bit at (a, b, c). Without branches, in 32 bits.
 constexpr U by_table(std::uint32_t table, U a, U b, U c) {
-  U r = 0;
-  for (unsigned i = 0; i < 8; ++i)
-    if ((table >> i & 1) != 0)
-      r |= ((i & 4) != 0 ? a : ~a) & ((i & 2) != 0 ? b : ~b) & ((i & 1) != 0 ? c : ~c);
+  auto x = static_cast<std::uint32_t>(a), y = static_cast<std::uint32_t>(b);
+  auto z = static_cast<std::uint32_t>(c);
+  std::uint32_t r = 0;
+  for (unsigned i = 0; i < 8; ++i) {
+    std::uint32_t wanted = 0u - (table >> i & 1);
+    r |= wanted & ((i & 4) != 0 ? x : ~x) & ((i & 2) != 0 ? y : ~y) & ((i & 1) != 0 ? z : ~z);
+  }
   return r;
 }
 
@@ -199,6 +202,35 @@ constexpr U permuted(U a, U b, U selector) {
     r |= byte << (8 * i);
   }
   return r;
+}
+
+/// cvt.pack: a and b clamped to the type, a above b, and the low bits of c above them.
+template <Type T>
+constexpr U packed(U a, U b, U c) {
+  constexpr unsigned width = T == Type::u2 || T == Type::s2   ? 2
+                             : T == Type::u4 || T == Type::s4 ? 4
+                                                              : width_of(T);
+  constexpr bool sign = is_signed(T) || T == Type::s2 || T == Type::s4;
+  constexpr S low = sign ? -(S{1} << (width - 1)) : 0;
+  constexpr S high = (S{1} << (sign ? width - 1 : width)) - 1;
+  auto clamped = [](U x) {
+    S value = extended(x, 32);
+    return static_cast<U>(value < low ? low : value > high ? high : value) & ones(width);
+  };
+  return clamped(b) | clamped(a) << width | (2 * width < 32 ? c << (2 * width) : 0);
+}
+
+/// fns: where the n-th set bit is, counted from `base` up or down.
+constexpr U nth_set_bit(U mask, U base, U offset) {
+  S n = extended(offset, 32), at = static_cast<S>(base & 0xFFFFFFFF);
+  if (n == 0) return at < 32 && (mask >> at & 1) != 0 ? static_cast<U>(at) : 0xFFFFFFFFu;
+  S left = (n < 0 ? -n : n) - 1;
+  for (S step = n < 0 ? -1 : 1; at >= 0 && at < 32; at += step) {
+    if ((mask >> at & 1) == 0) continue;
+    if (left == 0) return static_cast<U>(at);
+    --left;
+  }
+  return 0xFFFFFFFFu;
 }
 
 /// The carry out of a + b + carry (or the borrow out of a - b - borrow) in `width` bits.

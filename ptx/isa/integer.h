@@ -79,7 +79,9 @@ PTX_ROW("szext(.wrap|.clamp).type d, a, b:u32", words, since(76, 70),
 PTX_ROW("bmsk(.wrap|.clamp).type d, a:u32, b:u32", any_of(b32), since(76, 70),
         exactly<T>(f, [f](fn::U x, fn::U y) { return fn::bit_mask(f.has(Flag::wrap), x, y); }, a,
             b))
-PTX_EFFECT("fns.b32       d, a, b, c",        0, 0,            since(60, 30), unmodelled)
+PTX_ROW("fns.type         d:b32, a:b32, b:b32, c:s32", any_of(b32), since(60, 30),
+        exactly<b32>(f, [](fn::U x, fn::U y, fn::U z) { return fn::nth_set_bit(x, y, z); }, a, b,
+            c))
 PTX_ROW("$dot4.type       d, a, b, c", words, always,
         exactly<T>(f, [f](fn::U x, fn::U y, fn::U z) { return fn::dot4((f.constant & 1) != 0,
             (f.constant & 2) != 0, x, y, z); }, a, b, c))

@@ -12,26 +12,14 @@ using enum Type;
 inline constexpr Types comparable = integers | untyped;
 inline constexpr Types bits_and_pred = untyped | any_of(pred);
 
-/// An integer comparison as the form says; lo, ls, hi, hs are asked of unsigned types only.
+/// An integer comparison as the form says, without a branch for each lane; lo, ls, hi, hs are asked
+/// of unsigned types only.
 template <class V>
 constexpr bool ordered(Form f, V a, V b) {
-  switch (f.comparison) {
-    case Comparison::eq:
-      return a == b;
-    case Comparison::ne:
-      return !(a == b);
-    case Comparison::lt:
-    case Comparison::lo:
-      return a < b;
-    case Comparison::le:
-    case Comparison::ls:
-      return !(b < a);
-    case Comparison::gt:
-    case Comparison::hi:
-      return b < a;
-    default:
-      return !(a < b);
-  }
+  unsigned holds = holds_for(f.comparison);
+  bool less = a < b, equal = a == b;
+  return (less & ((holds & 1) != 0)) | (equal & ((holds & 2) != 0)) |
+         (!(less | equal) & ((holds & 4) != 0));
 }
 
 // clang-format off
@@ -49,9 +37,23 @@ PTX_EFFECT("set.icmp.bop.type.other d, a, b, c",  any_of(u32, s32, f32), compara
 PTX_EFFECT("set.fcmp{.ftz}.type.other d, a, b",   any_of(u32, s32, f32), floats, always, expand)
 PTX_EFFECT("set.fcmp.bop{.ftz}.type.other d, a, b, c", any_of(u32, s32, f32), floats, always,
         expand)
-PTX_EFFECT("set.fcmp{.bop}{.ftz}.type.other d, a, b{, c}",
-        any_of(f16, bf16, u16, s16, u32, s32, f16x2, bf16x2), any_of(f16, bf16, f16x2, bf16x2),
-        since(42, 53), unmodelled)
+PTX_EFFECT("set.fcmp{.bop}{.ftz}.type.other d, a, b{, c}", any_of(f16), any_of(f16, f32, f64),
+        since(42, 53), expand)
+PTX_EFFECT("set.icmp{.bop}.type.other d, a, b{, c}", any_of(f16), comparable, since(42, 53), expand)
+PTX_EFFECT("set.fcmp{.bop}.type.other d, a, b{, c}", any_of(bf16), any_of(f16, bf16, f32, f64),
+        since(78, 90), expand)
+PTX_EFFECT("set.icmp{.bop}.type.other d, a, b{, c}", any_of(bf16), comparable, since(78, 90),
+        expand)
+PTX_EFFECT("set.fcmp{.bop}{.ftz}.type.other d, a, b{, c}", any_of(u16, s16, u32, s32), any_of(f16),
+        since(65, 53), expand)
+PTX_EFFECT("set.fcmp{.bop}.type.other d, a, b{, c}", any_of(u16, s16, u32, s32), any_of(bf16),
+        since(78, 90), expand)
+PTX_EFFECT("set.fcmp{.bop}{.ftz}.type.other d, a, b{, c}", any_of(f16x2), any_of(f16x2),
+        since(42, 53), expand)
+PTX_EFFECT("set.fcmp{.bop}{.ftz}.type.other d, a, b{, c}", any_of(u32, s32), any_of(f16x2),
+        since(65, 53), expand)
+PTX_EFFECT("set.fcmp{.bop}.type.other d, a, b{, c}", any_of(bf16x2, u32, s32), any_of(bf16x2),
+        since(78, 90), expand)
 PTX_ROW("$selp.type  d, a, b, c:pred",            bits_and_pred, always,     select(c, a, b))
 PTX_EFFECT("selp.type d, a, b, c",                any, 0, always, expand)
 PTX_EFFECT("slct{.ftz}.type.other d, a, b, c",    any, any_of(s32, f32), always, expand)
@@ -66,7 +68,7 @@ PTX_ROW("$lop3.type  d, a, b, c", any_of(b32), always,
         exactly<T>(f, [f](fn::U x, fn::U y, fn::U z) { return fn::by_table(f.constant, x, y, z); },
             a, b, c))
 PTX_EFFECT("lop3.b32 d, a, b, c, table",          0, 0, since(43, 50), expand)
-PTX_EFFECT("lop3(.or|.and).b32 d, a, b, c, table, q", 0, 0, since(82, 70), unmodelled)
+PTX_EFFECT("lop3(.or|.and).b32 d, a, b, c, table, q", 0, 0, since(82, 70), expand)
 PTX_ROW("shf(.l|.r)(.wrap|.clamp).type d, a, b, c:u32", any_of(b32), since(31, 32),
         exactly<T>(f, [f](fn::U x, fn::U y, fn::U z) { return fn::funnel(f.has(Flag::left),
             f.has(Flag::wrap), x, y, z); }, a, b, c))

@@ -9,37 +9,12 @@ namespace lathe::ptx::movement {
 using enum Type;
 inline constexpr Types scalar_any = any | any_of(pred, b128);
 inline constexpr Types memory_types = any | any_of(b8, u8, s8, b128);
-inline constexpr Types small = any_of(u8, s8, u16, s16, u32, s32, u64, s64);
-inline constexpr Types cvt_floats = any_of(f16, bf16, f32, f64);
 inline constexpr Types addresses = any_of(b32, b64, u32, u64, s32, s64);
 
 // clang-format off
 PTX_CHAPTER
 PTX_EFFECT("mov.type d, a",                           scalar_any, 0, always, move)
 PTX_EFFECT("$piece d, a",                             0, 0, always, piece)
-PTX_EFFECT("cvt{.sat}.type.other d, a",               small, small, always, convert)
-PTX_EFFECT("cvt.irnd{.ftz}{.sat}.type.other d, a",    small, cvt_floats, always, convert)
-PTX_EFFECT("cvt.rnd{.ftz}{.sat}.type.other d, a",     cvt_floats, small, always, convert)
-PTX_EFFECT("cvt.irnd{.ftz}{.sat}.type.other d, a",    cvt_floats, cvt_floats, always, convert)
-PTX_EFFECT("cvt{.ftz}{.sat}.type.other d, a",         cvt_floats, cvt_floats, always, convert)
-PTX_EFFECT("cvt.rnd{.ftz}{.sat}.type.other d, a",     cvt_floats, cvt_floats, always, convert)
-PTX_EFFECT("cvt(.rn|.rz){.satfinite}{.relu}.type.other d, a", any_of(f16, bf16), any_of(f32),
-        since(70, 80), convert)
-PTX_EFFECT("cvt(.rn|.rz){.satfinite}{.relu}.type.other d, a, b", any_of(f16x2, bf16x2), any_of(f32),
-        since(70, 80), convert)
-PTX_EFFECT("cvt.rs{.satfinite}{.relu}.type.other d, a, b, c", any_of(f16x2, bf16x2), any_of(f32),
-        only_on(87, 100), unmodelled)
-PTX_EFFECT("cvt.rna{.satfinite}.type.other d, a", any_of(tf32), any_of(f32), since(70, 80), convert)
-PTX_EFFECT("cvt(.rn|.rz){.satfinite}{.relu}.type.other d, a", any_of(tf32), any_of(f32),
-        since(78, 90), convert)
-PTX_EFFECT("cvt.rn.satfinite{.relu}.type.other d, a, b", any_of(e4m3x2, e5m2x2), any_of(f32),
-        since(81, 89), convert)
-PTX_EFFECT("cvt.rn.satfinite{.relu}.type.other d, a", any_of(e4m3x2, e5m2x2), any_of(f16x2),
-        since(81, 89), convert)
-PTX_EFFECT("cvt.rn{.relu}.type.other d, a", any_of(f16x2), any_of(e4m3x2, e5m2x2), since(81, 89),
-        convert)
-PTX_EFFECT("cvt.pack.sat.type.other{.b32} d, a, b{, c}", any_of(u8, s8, u16, s16), any_of(s32),
-        since(65, 72), unmodelled)
 PTX_EFFECT("cvta.space.type d, a",                    addresses, 0, since(20, 20), expand)
 PTX_EFFECT("cvta.to.space.type d, a",                 addresses, 0, since(20, 20), expand)
 PTX_EFFECT("isspacep.space d, a",                     0, 0, since(20, 20), expand)
@@ -49,9 +24,13 @@ PTX_EFFECT("ld{.sem}{.scope}{.space}{.cop}{.evict}{.evict2}{.L2::cache_hint}{.pr
         ".type d, [a]{, policy}", memory_types, 0, always, load)
 PTX_EFFECT("ld{.space}.cop{.cop}{.evict}{.evict2}{.L2::cache_hint}{.prefetch}{.vec}.type d, [a]{,"
         " policy}", memory_types, 0, always, load)
+PTX_EFFECT("ld.mmio.relaxed.sys{.global}.type d, [a]", any | any_of(b8, u8, s8), 0, since(82, 70),
+        load)
 PTX_EFFECT("ldu{.space}{.vec}.type d, [a]",           memory_types, 0, since(20, 20), load)
 PTX_EFFECT("st{.sem}{.scope}{.space}{.cop}{.evict}{.evict2}{.L2::cache_hint}{.vec}.type [a], b{,"
         " policy}", memory_types, 0, always, store)
+PTX_EFFECT("st.mmio.relaxed.sys{.global}.type [a], b", any | any_of(b8, u8, s8), 0, since(82, 70),
+        store)
 PTX_EFFECT("st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes{.vec}.type [a], b, [c]",
         memory_types, 0, since(81, 90), store_async)
 PTX_EFFECT("prefetch{.space}(.L1|.L2|.L2::evict_last|.L2::evict_normal) [a]", 0, 0, since(20, 20),
@@ -60,11 +39,12 @@ PTX_EFFECT("prefetch{.space}.tensormap [a]",          0, 0, since(80, 90), prefe
 PTX_EFFECT("prefetchu.L1 [a]",                        0, 0, since(20, 20), prefetch)
 PTX_EFFECT("applypriority{.global}.L2::evict_normal [a], b", 0, 0, since(74, 80), prefetch)
 PTX_EFFECT("discard{.global}.L2 [a], b",              0, 0, since(74, 80), unmodelled)
-PTX_EFFECT("createpolicy.fractional.evict2{.evict2}.b64 d{, a}", 0, 0, since(74, 80), policy)
-PTX_EFFECT("createpolicy.fractional.L2::evict_unchanged{.evict2}.b64 d{, a}", 0, 0, since(74, 80),
-        policy)
-PTX_EFFECT("createpolicy.range{.global}.evict2{.evict2}.b64 d, [a], b, c", 0, 0, since(74, 80),
-        policy)
+PTX_EFFECT("createpolicy.fractional(.L2::evict_last|.L2::evict_normal|.L2::evict_first|"
+        ".L2::evict_unchanged){.L2::evict_first|.L2::evict_unchanged}.b64 d{, a}", 0, 0,
+        since(74, 80), policy)
+PTX_EFFECT("createpolicy.range{.global}(.L2::evict_last|.L2::evict_normal|.L2::evict_first|"
+        ".L2::evict_unchanged){.L2::evict_first|.L2::evict_unchanged}.b64 d, [a], b, c", 0, 0,
+        since(74, 80), policy)
 PTX_EFFECT("createpolicy.cvt.L2.b64 d, a",            0, 0, since(74, 80), policy)
 PTX_EFFECT("cp.async(.ca|.cg){.shared}{.shared::cta}.global{.L2::cache_hint}{.prefetch} [d], [a],"
         " b{, c, e}", 0, 0, since(70, 80), copy_async)
@@ -73,6 +53,9 @@ PTX_EFFECT("cp.async.wait_group n",                   0, 0, since(70, 80), wait_
 PTX_EFFECT("cp.async.wait_all",                       0, 0, since(70, 80), wait_async)
 PTX_EFFECT("cp.async.mbarrier.arrive{.noinc}{.shared}{.shared::cta}.b64 [a]", 0, 0, since(70, 80),
         mbarrier)
+PTX_EFFECT("alloca.type d, a{, b}",                  any_of(u32, u64), 0, since(73, 52), unmodelled)
+PTX_EFFECT("stacksave.type d",                       any_of(u32, u64), 0, since(73, 52), unmodelled)
+PTX_EFFECT("stackrestore.type a",                    any_of(u32, u64), 0, since(73, 52), unmodelled)
 PTX_CHAPTER_END
 // clang-format on
 

@@ -14,41 +14,6 @@ inline constexpr Types fp8_in = any_of(e4m3, e5m2);
 
 // clang-format off
 PTX_CHAPTER
-PTX_EFFECT("ldmatrix.sync.aligned.m8n8(.x1|.x2|.x4){.trans}{.shared}{.shared::cta}.b16 d, [a]", 0,
-        0, since(65, 75), load_matrix)
-PTX_EFFECT("ldmatrix.sync.aligned(.m16n16|.m8n16)(.x1|.x2|.x4){.trans}{.shared}{.shared::cta}.b8"
-        " d, [a]", 0, 0, only_on(86, 100), unmodelled)
-PTX_EFFECT("stmatrix.sync.aligned.m8n8(.x1|.x2|.x4){.trans}{.shared}{.shared::cta}.b16 [a], b", 0,
-        0, since(78, 90), store_matrix)
-PTX_EFFECT("stmatrix.sync.aligned.m16n8(.x1|.x2|.x4).trans{.shared}{.shared::cta}.b8 [a], b", 0, 0,
-        only_on(86, 100), unmodelled)
-PTX_EFFECT("movmatrix.sync.aligned.m8n8.trans.b16 d, a", 0, 0, since(78, 75), transpose_matrix)
-PTX_EFFECT("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 d, a, b, c", 0, 0, since(65, 75),
-        multiply)
-PTX_EFFECT("mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 d, a, b, c", 0, 0, since(65, 75),
-        multiply)
-PTX_EFFECT("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 d, a, b, c", 0, 0, since(70, 80),
-        multiply)
-PTX_EFFECT("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 d, a, b, c", 0, 0, since(70, 80),
-        multiply)
-PTX_EFFECT("mma.sync.aligned(.m16n8k8|.m16n8k16).row.col.f32.bf16.bf16.f32 d, a, b, c", 0, 0,
-        since(70, 80), multiply)
-PTX_EFFECT("mma.sync.aligned(.m16n8k4|.m16n8k8).row.col.f32.tf32.tf32.f32 d, a, b, c", 0, 0,
-        since(70, 80), multiply)
-PTX_EFFECT("mma.sync.aligned(.m16n8k16|.m16n8k32).row.col{.satfinite}.s32.type.other.s32 d, a, b,"
-        " c", bytes_in, bytes_in, since(70, 80), multiply)
-PTX_EFFECT("mma.sync.aligned.m8n8k16.row.col{.satfinite}.s32.type.other.s32 d, a, b, c", bytes_in,
-        bytes_in, since(65, 75), unmodelled)
-PTX_EFFECT("mma.sync.aligned(.m16n8k16|.m16n8k32).row.col.f32.type.other.f32 d, a, b, c", fp8_in,
-        fp8_in, since(84, 89), multiply)
-PTX_EFFECT("mma.sync.aligned(.m16n8k16|.m16n8k32).row.col.f16.type.other.f16 d, a, b, c", fp8_in,
-        fp8_in, since(84, 89), multiply)
-PTX_EFFECT("mma.sync.aligned.m8n8k4.row.col{.rnd}.f64.f64.f64.f64 d, a, b, c", 0, 0, since(70, 80),
-        multiply)
-PTX_EFFECT("mma.sync.aligned(.m16n8k4|.m16n8k8|.m16n8k16).row.col{.rnd}.f64.f64.f64.f64 d, a, b,"
-        " c", 0, 0, since(78, 90), multiply)
-PTX_EFFECT("mma.sp.sync.aligned(.m16n8k16|.m16n8k32).row.col.type.f16.f16.other d, a, b, c, e, n",
-        any_of(f16, f32), any_of(f16, f32), since(71, 80), unmodelled)
 PTX_EFFECT("mbarrier.init{.shared}{.shared::cta}.b64 [a], b", 0, 0, since(70, 80), mbarrier)
 PTX_EFFECT("mbarrier.inval{.shared}{.shared::cta}.b64 [a]", 0, 0, since(70, 80), mbarrier)
 PTX_EFFECT("mbarrier.arrive{.sem}{.scope}{.shared}{.shared::cta}.b64 d, [a]{, b}", 0, 0,

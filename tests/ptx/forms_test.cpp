@@ -4,9 +4,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <sstream>
 
-#include "ptx/isa.h"
+#include "ptx/program.h"
+#include "ptx/reference.h"
+#include "tests/ptx/form_instance.h"
 
 namespace lathe::ptx {
 namespace {
@@ -23,8 +26,7 @@ fs::path forms_file() {
   return {};
 }
 
-/// Operands are not asked for here: any count that a row takes will do.
-bool known(const std::string& form) {
+Instruction bare(const std::string& form, std::size_t operands) {
   Instruction instruction;
   std::string_view rest = form;
   instruction.opcode = rest.substr(0, rest.find('.'));
@@ -34,30 +36,89 @@ bool known(const std::string& form) {
     instruction.modifiers.push_back(rest.substr(0, rest.find('.')));
     rest.remove_prefix(instruction.modifiers.back().size());
   }
-  for (std::size_t count = 0; count <= 9; ++count) {
-    instruction.operands.resize(count);
+  instruction.operands.resize(operands);
+  return instruction;
+}
+
+/// Operands are not asked for here: any count that a row takes will do.
+bool known(const std::string& form) {
+  for (std::size_t count = 0; count <= 10; ++count)
     for (Target target : {Target{100, 'a'}, Target{90, 'a'}})
-      if (match(instruction, 94, target)) return true;
-  }
+      if (match(bare(form, count), 94, target)) return true;
   return false;
 }
 
-TEST_CASE("every form that the assembler takes is in the table") {
+enum class Standing { meaning, none, refused };
+
+/// With its operands: whether it is decoded, and whether anything of it has no meaning.
+Standing standing(const ListedForm& form, std::string& complaint) {
+  FormInstance instance(form);
+  for (const char* target : {"sm_90a", "sm_100a"}) {
+    std::string text = instance.module(target, "9.4");
+    Parsed parsed = parse(text, "form.ptx");
+    if (!parsed.errors.empty()) {
+      complaint = parsed.errors[0].what;
+      continue;
+    }
+    auto program = decode(parsed.module, "test");
+    if (!program) {
+      complaint = program.error().what;
+      continue;
+    }
+    for (const Operation& op : program->operations)
+      if (op.effect == Effect::unmodelled) return Standing::none;
+    return Standing::meaning;
+  }
+  return Standing::refused;
+}
+
+TEST_CASE("every form that the assembler takes is in the table, and nine in ten have a meaning") {
   fs::path path = forms_file();
   if (!fs::exists(path)) {
     WARN("LATHE-SKIP: the list of forms is not here");
     return;
   }
   std::ifstream in(path);
-  std::size_t forms = 0;
+  std::size_t forms = 0, meanings = 0;
+  std::map<std::string, std::size_t> without, refused;
+  std::map<std::string, std::string> example;
   for (std::string line; std::getline(in, line);) {
     if (line.starts_with('#')) continue;
-    std::string form = line.substr(0, line.find('\t'));
+    ListedForm form = listed_form(line);
     ++forms;
-    INFO(form);
-    CHECK(known(form));
+    INFO(form.form);
+    CHECK(known(form.form));
+    std::string complaint, opcode = form.form.substr(0, form.form.find('.'));
+    Standing found = standing(form, complaint);
+    meanings += found == Standing::meaning;
+    if (found == Standing::none) ++without[opcode], example[opcode] = form.form;
+    if (found == Standing::refused) {
+      ++refused[opcode];
+      example["refused " + opcode] = FormInstance(form).text() + ": " + complaint;
+    }
   }
+  for (const auto& [opcode, count] : without)
+    WARN(count << " of " << opcode << " without meaning, as " << example[opcode]);
+  for (const auto& [opcode, count] : refused)
+    WARN(count << " of " << opcode << " refused, as " << example["refused " + opcode]);
+  WARN(meanings << " of " << forms << " forms have a meaning");
   CHECK(forms > 5000);
+  CHECK(meanings * 10 >= forms * 9);
+}
+
+TEST_CASE("docs/FORMS.md is the table") {
+  std::ifstream in(fs::path(LATHE_ROOT) / "docs/FORMS.md");
+  std::stringstream text;
+  text << in.rdbuf();
+  CHECK((text.str() == forms_document()));  // Else: lathe ptx reference --document
+}
+
+TEST_CASE("the reference tells types, gates and what has no meaning") {
+  auto notes = notes_of("wgmma");
+  REQUIRE_FALSE(notes.empty());
+  CHECK(notes[0].since == "ISA 8.0, sm_90a");
+  CHECK(print(notes_of("popc")[0]) == "popc.type d:u32, a  [.type b32 b64; ISA 2.0, sm_20]");
+  CHECK(notes_of("$setp").empty());
 }
 
 TEST_CASE("a form with one word too many is not") {

@@ -69,7 +69,8 @@ TEST_CASE("memory forms of Triton are found") {
   CHECK(takes("cp.async.cg.shared.global [p], [q], 16, r"));
   CHECK(takes("cp.async.wait_group 2"));
   CHECK(takes("atom.global.gpu.acq_rel.add.f32 a, [p], b"));
-  CHECK(takes("red.global.add.f16x2 [p], b", 87) == true);
+  CHECK(takes("red.global.add.noftz.f16x2 [p], b"));
+  CHECK_FALSE(takes("red.global.add.f16x2 [p], b"));
 }
 
 TEST_CASE("matrix forms are found by shape and types") {

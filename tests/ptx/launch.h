@@ -97,7 +97,8 @@ class Launched {
     std::vector<std::byte> parameters(program.parameter_bytes);
     for (std::size_t i = 0; i < buffers.size(); ++i) {
       std::uint64_t address = first_address + i * 0x1'0000'0000;
-      request.buffers.push_back({{"buffer " + std::to_string(i), address, buffers[i].size(), true},
+      request.buffers.push_back({{"buffer " + std::to_string(i), address, buffers[i].size(), true,
+                                  static_cast<int>(i) == multicast},
                                  {buffers[i].data(), buffers[i].size()}});
       if (i < program.parameters.size())
         std::memcpy(parameters.data() + program.parameters[i].offset, &address, 8);
@@ -113,6 +114,7 @@ class Launched {
   /// Parameters that are objects: tensor maps.
   std::vector<std::pair<std::size_t, TensorMapBytes>> objects;
   std::vector<std::pair<std::size_t, std::uint64_t>> scalars;
+  int multicast = -1;  // Which buffer is a multicast object.
 };
 
 inline std::string module_text(const std::string& entry, const std::string& target = "sm_90a",
