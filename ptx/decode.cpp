@@ -119,14 +119,17 @@ bool Decoder::statement(const Statement& statement) {
     case Statement::Kind::instruction:
       return instruction(function_->instructions[statement.index], texts_begin_ + statement.index);
     case Statement::Kind::label:
-      labels_[function_->labels[statement.index].name] =
+      label_scopes_[label_scope_].labels[function_->labels[statement.index].name] =
           static_cast<std::uint32_t>(program_.operations.size());
       return true;
     case Statement::Kind::open_scope:
       scopes_.emplace_back();
+      label_scopes_.push_back({label_scope_, {}});
+      label_scope_ = static_cast<std::uint32_t>(label_scopes_.size() - 1);
       return true;
     case Statement::Kind::close_scope:
       if (scopes_.size() > 2) scopes_.pop_back();
+      label_scope_ = label_scopes_[label_scope_].around;
       return true;
     case Statement::Kind::registers:
       declare_registers(function_->registers[statement.index]);
@@ -208,9 +211,13 @@ void Decoder::protect_guard(std::size_t first) {
 }
 
 bool Decoder::resolve_branches() {
-  for (auto [operation, label] : branches_) {
-    auto found = labels_.find(label);
-    if (found == labels_.end()) {
+  for (auto [operation, label, scope] : branches_) {
+    auto found = label_scopes_[scope].labels.find(label);
+    while (found == label_scopes_[scope].labels.end() && scope != 0) {
+      scope = label_scopes_[scope].around;
+      found = label_scopes_[scope].labels.find(label);
+    }
+    if (found == label_scopes_[scope].labels.end()) {
       error_ = Error{Fault::malformed,
                      "no label `" + std::string(label) + "` is in the function",
                      "",

@@ -74,11 +74,14 @@ bool Decoder::inline_body(const Function& callee, Scope scope) {
   const Function* caller = function_;
   std::uint32_t begin = texts_begin_;
   std::vector<Scope> scopes = std::move(scopes_);
-  auto labels = std::move(labels_);
+  auto label_scopes = std::move(label_scopes_);
+  std::uint32_t label_scope = label_scope_;
   auto branches = std::move(branches_);
   auto returns = std::move(returns_);
   scopes_ = {scopes[0], scopes[1], std::move(scope), Scope{}};
-  labels_.clear(), branches_.clear(), returns_.clear();
+  label_scopes_ = std::vector<LabelScope>(1);
+  label_scope_ = 0;
+  branches_.clear(), returns_.clear();
   function_ = &callee;
   calls_.push_back(&callee);
   add_texts();
@@ -91,7 +94,8 @@ bool Decoder::inline_body(const Function& callee, Scope scope) {
   function_ = caller;
   texts_begin_ = begin;
   scopes_ = std::move(scopes);
-  labels_ = std::move(labels);
+  label_scopes_ = std::move(label_scopes);
+  label_scope_ = label_scope;
   branches_ = std::move(branches);
   returns_ = std::move(returns);
   return done && !error_;

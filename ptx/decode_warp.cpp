@@ -145,8 +145,8 @@ bool Decoder::mbarrier() {
 }
 
 bool Decoder::branch() {
-  branches_.emplace_back(static_cast<std::uint32_t>(program_.operations.size()),
-                         now_->operands[0].text);
+  branches_.push_back({static_cast<std::uint32_t>(program_.operations.size()),
+                       now_->operands[0].text, label_scope_});
   Operation& op = emit(Effect::branch);
   op.flag = has("uni");
   return true;

@@ -154,8 +154,19 @@ class Decoder {
   std::vector<std::uint32_t> returns_;  // Operations that leave the innermost of them.
   Program program_;
   std::vector<Scope> scopes_;
-  std::unordered_map<std::string_view, std::uint32_t> labels_;
-  std::vector<std::pair<std::uint32_t, std::string_view>> branches_;  // Operation, label.
+  /// A label is known in its braces and those inside of them: Triton's waits all have the same.
+  struct LabelScope {
+    std::uint32_t around = 0;  // Index of the scope around; the body is its own.
+    std::unordered_map<std::string_view, std::uint32_t> labels;
+  };
+  struct Branch {
+    std::uint32_t operation;
+    std::string_view label;
+    std::uint32_t scope;
+  };
+  std::vector<LabelScope> label_scopes_{1};
+  std::uint32_t label_scope_ = 0;
+  std::vector<Branch> branches_;
   std::vector<Slot> free_scratch_;  // Reused from one instruction to the next.
   std::size_t scratch_used_ = 0;
   std::unordered_map<std::string, Slot> constants_;
