@@ -157,6 +157,7 @@ def main() -> int:
     parser.add_argument("--limit-s", type=int, default=600, help="of one contract")
     parser.add_argument("--out", type=Path, help="where to write in place of suite/")
     parser.add_argument("--fakes", action="store_true")
+    parser.add_argument("--missing", action="store_true", help="only what is not known yet")
     parser.add_argument("--document", action="store_true", help="make the document alone")
     arguments = parser.parse_args()
     place = FAKES if arguments.fakes else COVERAGE
@@ -169,6 +170,9 @@ def main() -> int:
     # The longest first, so that the last ones are short; but fakes are stopped by the clock.
     names.sort(key=lambda n: contracts_weight(n) * (1 if arguments.fakes else -1))
     rows = json.loads(place.read_text()) if place.exists() else {}
+    if arguments.missing:
+        names = [n for n in names if "elements" not in rows.get(n, {})
+                 and rows.get(n, {}).get("status") != "all rejected"]
     with ProcessPoolExecutor(arguments.jobs, mp_context=get_context("spawn")) as pool:
         step = fakes if arguments.fakes else emulate
         waiting = [pool.submit(step, n, arguments.program, arguments.blocks, arguments.limit_s)
