@@ -104,6 +104,21 @@ struct Mma {
   const Cell* d = nullptr;    // m * n; may name the same cells as c: read c before writing.
 };
 
+/// Sixteen rows, those of one warp, of a product with operands in shared memory. A domain may offer
+/// multiply_wide(lanes, memory, product), which answers whether it carried it out.
+struct WideMma {
+  unsigned m = 0, n = 0, k = 0;
+  Type a_type{}, b_type{}, c_type{}, d_type{};
+  bool zero_c = false;  // C is not read.
+  bool saturate = false;
+  unsigned architecture = 0;
+  const std::uint32_t* a_offsets = nullptr;  // m * k, row-major, into the memory; null: cells.
+  const Cell* a = nullptr;
+  const std::uint32_t* b_offsets = nullptr;  // k * n, row-major.
+  const Cell* c = nullptr;                   // m * n
+  const Cell* d = nullptr;
+};
+
 /// An atomic read-modify-write of one lane.
 enum class AtomicKind : std::uint8_t {
   add,

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <bit>
+
 #include <cmath>
+
+#include "ptx/isa.h"
 
 namespace lathe::ptx::field {
 namespace {
@@ -18,7 +21,25 @@ double half_to_double(std::uint16_t h) {
   return (h & 0x8000) != 0 ? -value : value;
 }
 
-double decoded(std::uint64_t bits, Type type) {
+double byte_to_double(unsigned bits, Type type) {
+  bool e4m3 = type == Type::e4m3;
+  int fraction_bits = e4m3 ? 3 : 2, bias = e4m3 ? 7 : 15;
+  unsigned rest = bits & 0x7F, fraction = rest & ((1u << fraction_bits) - 1);
+  int exponent = static_cast<int>(rest >> fraction_bits);
+  double value = 0;
+  if (e4m3 ? rest == 0x7F : exponent == 31) {
+    value = !e4m3 && fraction == 0 ? INFINITY : NAN;
+  } else if (exponent == 0) {
+    value = std::ldexp(fraction, 1 - bias - fraction_bits);
+  } else {
+    value = std::ldexp((1u << fraction_bits) + fraction, exponent - bias - fraction_bits);
+  }
+  return (bits & 0x80) != 0 ? -value : value;
+}
+
+}  // namespace
+
+double float_value(std::uint64_t bits, Type type) {
   switch (type) {
     case Type::f64:
       return std::bit_cast<double>(bits);
@@ -26,20 +47,44 @@ double decoded(std::uint64_t bits, Type type) {
       return half_to_double(static_cast<std::uint16_t>(bits));
     case Type::bf16:
       return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+    case Type::e4m3:
+    case Type::e5m2:
+      return byte_to_double(static_cast<unsigned>(bits), type);
     default:
       return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
   }
 }
 
-bool number_type(Type type) { return is_float(type) || type == Type::tf32; }
-
-}  // namespace
-
 Field::Field(std::shared_ptr<const Point> point) : point_(std::move(point)), arithmetic_(*point_) {
   numbers_.resize(1);
   lasting_numbers_.push_back(arithmetic_.poison());
-  for (std::size_t i = 0; i < point_->recipes().size(); ++i)
+  std::uint64_t next = first_input;
+  for (std::size_t i = 0; i < point_->recipes().size(); ++i) {
     buffers_.push_back({nullptr, static_cast<std::int64_t>(i), {}});
+    const Recipe& recipe = point_->recipes()[i];
+    bool fits = (recipe.computed || recipe.symbolic) && recipe.elements != 0 &&
+                next + recipe.elements < lasting;
+    any_symbolic_ |= recipe.symbolic && fits;
+    inputs_.push_back(fits ? static_cast<std::uint32_t>(next) : 0);
+    if (fits) next += recipe.elements;
+  }
+}
+
+Number Field::distant_number(std::uint32_t id) const {
+  if (id >= lasting) return lasting_numbers_[id - lasting];
+  if (id < first_word)
+    return tiles_.element((id - first_tile) / tile_elements, (id - first_tile) % tile_elements);
+  Known& known = known_inputs_[id % known_inputs_max];
+  if (known.id == id) return known.number;
+  std::size_t tensor = tensor_of(id);
+  known = {id, point_->input(tensor, id - inputs_[tensor])};
+  return known.number;
+}
+
+std::size_t Field::tensor_of(std::uint32_t id) const {
+  std::size_t tensor = inputs_.size();
+  while (inputs_[tensor - 1] == 0 || inputs_[tensor - 1] > id) --tensor;
+  return tensor - 1;
 }
 
 std::shared_ptr<Plane> Field::new_plane(std::size_t bytes) {
@@ -63,13 +108,26 @@ std::uint32_t Field::keep(const Number& number) {
   return static_cast<std::uint32_t>(numbers_.size() - 1);
 }
 
+std::uint32_t Field::half_literal(std::uint16_t bits, Type type) {
+  std::vector<std::uint32_t>& known = half_literals_[type == Type::bf16 ? 1 : 0];
+  if (known.empty()) known.resize(std::size_t{1} << 16);
+  std::uint32_t& id = known[bits];
+  if (id == 0) {
+    id = static_cast<std::uint32_t>(lasting + lasting_numbers_.size());
+    lasting_numbers_.push_back(point_->literal(float_value(bits, type), type));
+  }
+  return id;
+}
+
 std::uint32_t Field::literal(std::uint64_t bits, Type type) {
+  if (type == Type::f16 || type == Type::bf16)
+    return half_literal(static_cast<std::uint16_t>(bits), type);
   std::uint64_t key = bits ^ static_cast<std::uint64_t>(type) << 56;
   auto [found, fresh] =
       literals_.try_emplace(key, static_cast<std::uint32_t>(lasting + lasting_numbers_.size()));
   if (fresh)
     lasting_numbers_.push_back(
-        point_->literal(decoded(bits, type), type == Type::tf32 ? Type::f32 : type));
+        point_->literal(float_value(bits, type), type == Type::tf32 ? Type::f32 : type));
   return found->second;
 }
 
@@ -97,13 +155,16 @@ std::uint32_t Field::read_number(const std::uint8_t* bits, const Tag* tags, Type
     return literal(value, type);
   }
   Type wanted = type == Type::tf32 ? Type::f32 : type;
-  if (whole && number(first >> 3).type() == wanted) return first >> 3;
+  if (any_symbolic_)
+    for (unsigned i = 0; i < bytes; ++i)
+      if (tags[i] != poison_tag && is_word(tags[i] >> 3)) return read_word(bits, tags, wanted);
+  if (whole && type_of(first >> 3) == wanted) return first >> 3;
   for (unsigned i = 0; i < bytes; ++i)
     if (tags[i] == poison_tag) return poison_id();
   // A bf16 in the upper half of an otherwise zero f32 is that f32.
   bool upper = bytes == 4 && tags[0] == 0 && tags[1] == 0 && bits[0] == 0 && bits[1] == 0 &&
                (tags[2] & 7) == 0 && tags[3] == tags[2] + 1;
-  if (wanted == Type::f32 && upper && number(tags[2] >> 3).type() == Type::bf16) {
+  if (wanted == Type::f32 && upper && type_of(tags[2] >> 3) == Type::bf16) {
     Number widened = number(tags[2] >> 3);
     widened.kind = static_cast<std::uint8_t>(Type::f32);
     return keep(widened);
@@ -119,7 +180,12 @@ void Field::fetch_input(std::size_t tensor, std::uint64_t offset, std::uint8_t* 
     std::fill(tags, tags + bytes, poison_tag);
     return complain(ComplaintKind::unsupported, "an output is read that this block did not write");
   }
-  if (!recipe.computed) {
+  if (recipe.changes) {
+    unsigned width = std::max(1u, width_of(recipe.type) / 8);
+    for (std::uint64_t at = offset / width; at * width < offset + bytes; ++at)
+      initial_reads_.push_back({static_cast<std::uint32_t>(tensor), at});
+  }
+  if (!recipe.computed && (!recipe.symbolic || inputs_[tensor] == 0)) {
     if (offset + bytes > recipe.bytes.size())
       return complain(ComplaintKind::unsupported, "a buffer without declared contents is read");
     std::memcpy(bits, recipe.bytes.data() + offset, bytes);
@@ -130,8 +196,11 @@ void Field::fetch_input(std::size_t tensor, std::uint64_t offset, std::uint8_t* 
   std::uint64_t element = offset / width;
   unsigned byte = static_cast<unsigned>(offset % width);
   std::uint32_t id = 0;
+  std::uint32_t first = inputs_[tensor];
   for (unsigned i = 0; i < bytes; ++i) {
-    if (id == 0) id = keep(point_->input(tensor, element));
+    if (id == 0)
+      id = first != 0 ? static_cast<std::uint32_t>(first + element)
+                      : keep(point_->input(tensor, element));
     bits[i] = 0;
     tags[i] = id << 3 | byte;
     if (++byte == width) {
@@ -242,6 +311,14 @@ void Field::extend(Lanes& lanes, Cell cell, unsigned bytes, bool sign) {
   std::uint8_t fill = 0;
   if (sign) {
     Tag top = lanes.plane->tags[at + bytes - 1];
+    if (top != 0 && top != poison_tag && is_word(top >> 3)) {
+      auto word = word_of(&lanes.plane->bits[at], &lanes.plane->tags[at], bytes);
+      if (word) word = words_.resized(*word, 8u * cell.width, true);
+      std::uint32_t id = word ? keep(*word) : poison_id();
+      if (!word) complain(ComplaintKind::undecided, "the sign of integer data is extended");
+      for (unsigned i = 0; i < cell.width; ++i) lanes.plane->tags[at + i] = id << 3 | i;
+      return;
+    }
     if (top != 0 && top != poison_tag)
       complain(ComplaintKind::undecided, "the sign bit of a float's bytes is extended");
     if (top == poison_tag) {
@@ -255,6 +332,80 @@ void Field::extend(Lanes& lanes, Cell cell, unsigned bytes, bool sign) {
     lanes.plane->bits[at + i] = fill;
     lanes.plane->tags[at + i] = 0;
   }
+}
+
+bool Field::moves_bits(std::uint16_t row) {
+  static const std::vector<bool> known = [] {
+    std::vector<bool> out;
+    for (const RowText& text : rows()) {
+      std::string_view name = text.signature.opcode;
+      out.push_back(name == "bfe" || name == "bfi" || name == "brev" || name == "shf" ||
+                    name == "$lop3");
+    }
+    return out;
+  }();
+  return row < known.size() && known[row];
+}
+
+Word Field::word(std::uint32_t id) {
+  if (id < first_input) return word_arena_[id - first_word];
+  return {id, words_.identity(width_of(recipe_of(id).type))};
+}
+
+std::uint32_t Field::keep(const Word& word) {
+  if (word_arena_.size() >= first_input - first_word) {
+    complain(ComplaintKind::unsupported, "more words of integer data than a block may have");
+    return poison_id();
+  }
+  word_arena_.push_back(word);
+  return static_cast<std::uint32_t>(first_word + word_arena_.size() - 1);
+}
+
+std::uint64_t Field::element_bits(std::uint32_t source) const {
+  if (source == Word::no_source) return 0;
+  std::size_t tensor = tensor_of(source);
+  const Recipe& recipe = point_->recipes()[tensor];
+  unsigned bytes = width_of(recipe.type) / 8;
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, recipe.bytes.data() + std::uint64_t{source - inputs_[tensor]} * bytes, bytes);
+  return bits;
+}
+
+std::optional<Word> Field::word_of(const std::uint8_t* bits, const Tag* tags, unsigned bytes) {
+  bool row = bytes <= 8 && tags[0] != poison_tag && (tags[0] & 7) == 0 && tags[0] != 0;
+  for (unsigned i = 1; i < bytes && row; ++i) row = tags[i] == tags[0] + i;
+  if (row && is_word(tags[0] >> 3)) {
+    Word one = word(tags[0] >> 3);
+    if (words_.width(one.pattern) == 8 * bytes) return one;
+  }
+  std::array<Word, 8> parts;
+  std::array<std::uint8_t, 8> which{};
+  if (bytes > parts.size()) return std::nullopt;
+  for (unsigned i = 0; i < bytes; ++i) {
+    if (tags[i] == 0) {
+      parts[i].pattern = words_.constant(bits[i], 8);
+      continue;
+    }
+    if (tags[i] == poison_tag || !is_word(tags[i] >> 3)) return std::nullopt;
+    parts[i] = word(tags[i] >> 3);
+    which[i] = static_cast<std::uint8_t>(tags[i] & 7);
+  }
+  return words_.joined(std::span(parts.data(), bytes), std::span(which.data(), bytes));
+}
+
+/// A float made of integer data's bits.
+std::uint32_t Field::read_word(const std::uint8_t* bits, const Tag* tags, Type type) {
+  std::optional<Word> word = word_of(bits, tags, width_of(type) / 8);
+  std::optional<Number> number = word ? number_of(*word, type) : std::nullopt;
+  if (number) return keep(*number);
+  complain(ComplaintKind::undecided, "integer data is read as a float");
+  return poison_id();
+}
+
+bool Field::same_word(Tag a, Tag b) {
+  if (!is_word(a >> 3) || !is_word(b >> 3)) return false;
+  Word left = word(a >> 3), right = word(b >> 3);
+  return left.source == right.source && left.pattern == right.pattern;
 }
 
 bool Field::same_number(std::uint32_t a, std::uint32_t b) {
@@ -283,7 +434,9 @@ bool Field::same(Region& region, std::uint64_t offset, const Lanes& lanes, Cell 
     if (tags[i] == poison_tag || other[i] == poison_tag) return false;
     if (tags[i] == 0 && other[i] == 0 && bits[i] == other_bits[i]) continue;
     if (tags[i] == 0 || other[i] == 0 || (tags[i] & 7) != (other[i] & 7)) return false;
-    if (!same_number(tags[i] >> 3, other[i] >> 3)) return false;
+    bool word = is_word(tags[i] >> 3) || is_word(other[i] >> 3);
+    if (word ? !same_word(tags[i], other[i]) : !same_number(tags[i] >> 3, other[i] >> 3))
+      return false;
   }
   return true;
 }
@@ -299,48 +452,25 @@ std::optional<Mask> Field::truths(const Lanes& lanes, Spot place, Mask mask) con
   return out;
 }
 
-void Field::collect() {
-  std::vector<bool> live(numbers_.size());
+std::vector<bool> Field::live(std::uint32_t begin, std::size_t count, unsigned each) const {
+  std::vector<bool> live(count);
   for (const std::weak_ptr<Plane>& weak : planes_)
     if (std::shared_ptr<Plane> plane = weak.lock())
-      for (Tag tag : plane->tags)
-        if (tag != 0 && tag >> 3 < live.size()) live[tag >> 3] = true;
+      for (Tag tag : plane->tags) {
+        std::uint32_t at = ((tag >> 3) - begin) / each;
+        if ((tag >> 3) >= begin && at < count) live[at] = true;
+      }
+  return live;
+}
+
+void Field::collect_tiles() { tiles_.keep(live(first_tile, tiles_.size(), tile_elements)); }
+
+void Field::collect() {
+  std::vector<bool> live = this->live(0, numbers_.size(), 1);
+  tiles_.forget_operands();
   for (std::uint32_t id = 1; id < numbers_.size(); ++id)
     if (!live[id]) free_.push_back(id);
   if (free_.size() < numbers_.size() / 2) collect_at_ = numbers_.size() * 2;
-}
-
-std::vector<Written> Field::finish_block() {
-  std::vector<Written> out;
-  for (std::size_t tensor = 0; tensor < buffers_.size(); ++tensor) {
-    Type type = point_->recipes()[tensor].type;
-    unsigned width = std::max(1u, width_of(type) / 8);
-    std::vector<std::uint64_t> order;
-    for (const auto& [index, page] : buffers_[tensor].pages) order.push_back(index);
-    std::sort(order.begin(), order.end());
-    for (std::uint64_t index : order) {
-      const Plane& plane = *buffers_[tensor].pages[index];
-      for (std::uint64_t at = 0; at + width <= page_bytes; at += width) {
-        const Tag* tags = &plane.tags[at];
-        if (std::all_of(tags, tags + width, [](Tag t) { return t == poison_tag; })) continue;
-        Written written{
-            static_cast<std::uint32_t>(tensor), (index * page_bytes + at) / width, {}, 0};
-        if (number_type(type)) {
-          written.number = arithmetic_.settled(number(read_number(&plane.bits[at], tags, type)));
-        } else if (std::all_of(tags, tags + width, [](Tag t) { return t == 0; })) {
-          std::memcpy(&written.bits, &plane.bits[at], width);
-        } else {
-          complain(ComplaintKind::undecided, "bytes of a float are written to an integer tensor");
-        }
-        out.push_back(written);
-      }
-    }
-    buffers_[tensor].pages.clear();
-  }
-  numbers_.resize(1);
-  free_.clear();
-  arithmetic_.clear();
-  return out;
 }
 
 }  // namespace lathe::ptx::field

@@ -5,6 +5,7 @@
 // bits, but for the few that only move bytes or signs.
 
 #include <cstring>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,15 +13,25 @@
 #include <vector>
 
 #include "ptx/domain.h"
-#include "ptx/field_arithmetic.h"
+#include "ptx/field_tile.h"
+#include "ptx/field_word.h"
+
+namespace lathe::ptx {
+struct Operation;
+}
 
 namespace lathe::ptx::field {
 
 /// Of one byte: 0 is exact; otherwise number << 3 | which byte of it.
 using Tag = std::uint32_t;
 inline constexpr Tag poison_tag = 0xFFFFFFFFu;
-/// Numbers from here on live as long as the domain: literals.
-inline constexpr std::uint32_t lasting = 1u << 28;
+/// A number's name says where it is: below, in the arena; then elements of tiles of accumulators,
+/// words of integer data, elements of input tensors (numbers or words), which are computed when
+/// somebody asks, and literals, which live as long as the domain.
+inline constexpr std::uint32_t first_tile = 1u << 25;
+inline constexpr std::uint32_t first_word = 1u << 26;
+inline constexpr std::uint32_t first_input = first_word + (1u << 25);
+inline constexpr std::uint32_t lasting = (1u << 29) - (1u << 21);
 
 struct Plane {
   std::vector<std::uint8_t> bits;
@@ -29,7 +40,7 @@ struct Plane {
 };
 
 template <Type T>
-constexpr bool is_number = is_float(T) || T == Type::tf32;
+constexpr bool is_number = holds_number(T);
 
 template <Type T>
 struct BitsValue;
@@ -40,12 +51,10 @@ struct NumberValue;
 struct Written {
   std::uint32_t tensor = 0;
   std::uint64_t element = 0;
-  Number number;           // Of a float tensor.
+  Number number;           // Of a float tensor, and of integers that are not exact.
   std::uint64_t bits = 0;  // Of any other: exact.
+  bool added = false;      // By atomics: it adds to what others left there.
 };
-
-/// The elements of one matrix product, gathered.
-struct MmaOperands;
 
 class Field {
  public:
@@ -125,12 +134,14 @@ class Field {
   }
   void settle(Lanes&, Definedness, Spot, unsigned, const Spot*, Mask) {}
   void multiply(Lanes& lanes, const Mma& mma);
+  /// Sixteen rows of a product whose operands lie in `memory`; false: cells will do.
+  bool multiply_wide(Lanes& lanes, Region& memory, const WideMma& mma);
 
   // What values and the verifier ask.
 
   Arithmetic& arithmetic() { return arithmetic_; }
-  const Number& number(std::uint32_t id) const {
-    return id >= lasting ? lasting_numbers_[id - lasting] : numbers_[id];
+  Number number(std::uint32_t id) const {
+    return id < first_tile ? numbers_[id] : distant_number(id);
   }
   std::uint32_t keep(const Number& number);
   /// The number of a literal's bits; lasting.
@@ -139,13 +150,37 @@ class Field {
   std::uint32_t read_number(const std::uint8_t* bits, const Tag* tags, Type type);
   std::uint32_t poison_id() const { return lasting; }
 
+  // Integer data.
+
+  Words& words() { return words_; }
+  bool is_word(std::uint32_t id) const {
+    return (id >= first_word && id < first_input) ||
+           (any_symbolic_ && id >= first_input && id < lasting && recipe_of(id).symbolic);
+  }
+  /// Rows that only move bits, where all operands but one are exact: bfe, bfi, brev, shf, lop3.
+  static bool moves_bits(std::uint16_t row);
+  Word word(std::uint32_t id);
+  std::uint32_t keep(const Word& word);
+  /// The word that these bytes make, where every byte is exact or of a word.
+  std::optional<Word> word_of(const std::uint8_t* bits, const Tag* tags, unsigned bytes);
+  std::optional<Number> number_of(const Word& word, Type as) {
+    return words_.number(word, as, element_bits(word.source));
+  }
+
+  /// An atomic sum of one lane, where it is one of floats on global memory; its result is unknown.
+  bool reduce(Region& region, std::uint64_t offset, Lanes& lanes, const Operation& op,
+              unsigned lane);
   /// Hands over what the block wrote, in order of tensor and element, and forgets the block.
   std::vector<Written> finish_block();
+  /// Elements of tensors that change which the block read before it wrote them, each once: tensor,
+  /// element. Forgets them.
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> initial_reads();
 
   /// Bits of the f32 literals that were read, sorted.
   std::vector<std::uint32_t> literals() const;
 
   static constexpr std::uint64_t page_bytes = 1024;
+  static constexpr std::size_t known_inputs_max = 4096;
   std::uint64_t peak_numbers() const { return peak_; }
 
  private:
@@ -162,15 +197,57 @@ class Field {
   }
   void collect();
   Number number_settled(std::uint32_t id) { return arithmetic_.settled(number(id)); }
-  bool gather(const Lanes& lanes, const Mma& mma, MmaOperands& operands);
-  void multiply_each(Lanes& lanes, const Mma& mma);
+  Number distant_number(std::uint32_t id) const;
+  std::size_t tensor_of(std::uint32_t id) const;
+  const Recipe& recipe_of(std::uint32_t id) const { return point_->recipes()[tensor_of(id)]; }
+  std::uint64_t element_bits(std::uint32_t source) const;
+  std::uint32_t read_word(const std::uint8_t* bits, const Tag* tags, Type type);
+  bool same_word(Tag a, Tag b);
+  void finish_sums(std::vector<Written>& out);
+  bool written_integer(const Plane& plane, std::uint64_t at, Type type, Written& written);
+  static bool whole_tile(const Plane& plane, const Mma& mma);
+  std::uint32_t id_at(const Plane& plane, std::size_t at, Type type);
+  std::uint32_t half_literal(std::uint16_t bits, Type type);
+  const TileOperand& operand(unsigned k, Type type, bool is_a);
+  std::vector<Number> numbers_of(const std::vector<std::uint32_t>& ids, Type type);
+  void multiply_tile(Lanes& lanes, const Mma& mma, const TileOperand& a, const TileOperand& b,
+                     bool zero_c);
+  void multiply_each(Lanes& lanes, const Mma& mma, const std::vector<Number>& a,
+                     const std::vector<Number>& b, bool zero_c);
+  Number integer_of(std::uint32_t id, Type type);
+  std::uint32_t integer_id_at(const Plane& plane, std::size_t at, Type type);
+  bool integer_at(const Plane& plane, std::size_t at, Type type, std::int32_t& value);
+  /// False where an operand is integer data that is not exact.
+  bool multiply_exactly(Lanes& lanes, const Mma& mma);
+  bool multiply_exactly(Lanes& lanes, Region& memory, const WideMma& wide);
   void put_number(Lanes& lanes, Cell cell, const Number& number, Type type);
+  void collect_tiles();
+  /// Which of `count` runs of `each` names, from `begin` on, a register or memory holds.
+  std::vector<bool> live(std::uint32_t begin, std::size_t count, unsigned each) const;
+  Type type_of(std::uint32_t id) const {
+    if (id < first_tile) return numbers_[id].type();
+    if (id < first_word)
+      return tiles_.at((id - first_tile) / tile_elements).integer ? Type::s32 : Type::f32;
+    return is_word(id) ? Type::b32 : distant_number(id).type();
+  }
 
   std::shared_ptr<const Point> point_;
   Arithmetic arithmetic_;
   std::vector<Number> numbers_, lasting_numbers_;
-  std::vector<Number> scratch_;  // Of one matrix product: A, B, C.
-  std::shared_ptr<MmaOperands> operands_;
+  std::vector<std::uint32_t> ids_;  // Of the operand that is being gathered.
+  Tiles tiles_{*point_};
+  std::vector<std::uint32_t> inputs_;  // The name of each tensor's first element; 0: none.
+  bool any_symbolic_ = false;
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> initial_reads_;
+  Words words_{*point_};
+  std::vector<Word> word_arena_;
+  std::map<std::pair<std::size_t, std::uint64_t>, Number> sums_;  // Of atomics, by element.
+  struct Known {
+    std::uint32_t id = 0;
+    Number number;
+  };
+  mutable std::vector<Known> known_inputs_ = std::vector<Known>(known_inputs_max);
+  std::array<std::vector<std::uint32_t>, 2> half_literals_;  // f16 and bf16, by their bits.
   std::vector<std::uint32_t> free_;
   std::vector<std::weak_ptr<Plane>> planes_;
   std::vector<Region> buffers_;

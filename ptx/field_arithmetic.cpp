@@ -29,11 +29,37 @@ Number combined(const Number& a, const Number& b) {
   return out;
 }
 
+void keep_only(Residues& r, Slots slots) {
+  for (unsigned i = 0; i < slots_max; ++i)
+    if ((slots >> i & 1) == 0) r[i] = 0;
+}
+
 bool signs_clash(const Number& a, const Number& b) {
   return a.infinite() && b.infinite() && a.special != b.special;
 }
 
 }  // namespace
+
+void Summary::add(const Summary& more) {
+  auto count = [&](auto member) { this->*member += more.*member; };
+  for (auto member :
+       {&Summary::exponentials, &Summary::unguarded, &Summary::divisors,
+        &Summary::unsigned_divisors, &Summary::comparisons, &Summary::near_ties, &Summary::winners,
+        &Summary::sentinels, &Summary::saturations, &Summary::maxima, &Summary::logarithms,
+        &Summary::roots, &Summary::floors, &Summary::products})
+    count(member);
+  auto first = [](std::int64_t& mine, std::int64_t other) {
+    if (other >= 0 && (mine < 0 || other < mine)) mine = other;
+  };
+  first(unguarded_instruction, more.unguarded_instruction);
+  first(divisor_instruction, more.divisor_instruction);
+  unguarded_keys.insert(more.unguarded_keys.begin(), more.unguarded_keys.end());
+  divisor_keys.insert(more.divisor_keys.begin(), more.divisor_keys.end());
+  comparison_keys.insert(more.comparison_keys.begin(), more.comparison_keys.end());
+  keys_cut |= more.keys_cut;
+  largest = std::max(largest, more.largest);
+  smallest = std::min(smallest, more.smallest);
+}
 
 void Arithmetic::clear() {
   terms_.assign(1, {});
@@ -53,13 +79,12 @@ void Arithmetic::settle(Number& a) {
   std::uint32_t index = maxima_.compute(a.set);
   const Maximum& maximum = maxima_.at(index);
   if (maximum.elements > 2) ++summary_.maxima;
+  if (maximum.elements == 2) note_winner(maximum);
+  if (maximum.elements > 2 && !point_->strict_maximum()) ++summary_.winners;
   Term term;
   term.maximum = index;
-  for (unsigned level = 0; level < point_->level_count(); ++level) {
-    const Prime& p = point_->prime(level);
-    a.r[level] = a.reversed ? p.negate(maximum.r[level]) : maximum.r[level];
-    term.r[level] = a.reversed ? p.p - 1 : 1;
-  }
+  a.r = a.reversed ? moduli_->negate(maximum.r) : maximum.r;
+  term.r = a.reversed ? moduli_->negate(moduli_->one()) : moduli_->one();
   term.shadow = a.reversed ? -1 : 1;
   a.valid = maximum.valid;
   a.taint = maximum.taint;
@@ -80,8 +105,7 @@ std::uint32_t Arithmetic::negated_term(std::uint32_t term) const {
   Remembered& known = negated_[term % negated_.size()];
   if (known.from == term) return known.to;
   Term other = terms_[term];
-  for (unsigned level = 0; level < point_->level_count(); ++level)
-    other.r[level] = point_->prime(level).negate(other.r[level]);
+  other.r = moduli_->negate(other.r);
   other.shadow = -other.shadow;
   terms_.push_back(other);
   known = {term, 0, static_cast<std::uint32_t>(terms_.size() - 1)};
@@ -93,8 +117,7 @@ std::uint32_t Arithmetic::scaled_term(std::uint32_t term, const Number& factor) 
   Remembered& known = scaled_[(term ^ factor.r[0]) % scaled_.size()];
   if (known.from == term && known.with == factor.r[0]) return known.to;
   Term other = terms_[term];
-  for (unsigned level = 0; level < point_->level_count(); ++level)
-    other.r[level] = point_->prime(level).mul(other.r[level], factor.r[level]);
+  other.r = moduli_->mul(other.r, factor.r);
   other.shadow *= factor.shadow;
   terms_.push_back(other);
   known = {term, factor.r[0], static_cast<std::uint32_t>(terms_.size() - 1)};
@@ -105,13 +128,9 @@ std::uint32_t Arithmetic::sum_term(std::uint32_t a, std::uint32_t b) {
   if (a == 0 || b == 0) return a | b;
   if (terms_[a].maximum != terms_[b].maximum) return 0;
   Term sum = terms_[a];
-  bool none = true;
-  for (unsigned level = 0; level < point_->level_count(); ++level) {
-    sum.r[level] = point_->prime(level).add(sum.r[level], terms_[b].r[level]);
-    none &= sum.r[level] == 0;
-  }
+  sum.r = moduli_->add(sum.r, terms_[b].r);
   sum.shadow += terms_[b].shadow;
-  return none ? 0 : new_term(sum);
+  return sum.r == Residues{} ? 0 : new_term(sum);
 }
 
 Number Arithmetic::negate(Number a) const {
@@ -125,8 +144,7 @@ Number Arithmetic::negate(Number a) const {
   }
   a.reversed = a.set != 0 && !a.reversed;
   if (a.pending) return a;
-  for (unsigned level = 0; level < point_->level_count(); ++level)
-    a.r[level] = point_->prime(level).negate(a.r[level]);
+  a.r = moduli_->negate(a.r);
   a.term = negated_term(a.term);
   return a;
 }
@@ -135,7 +153,7 @@ Number Arithmetic::absolute(const Number& number) {
   if (!number.finite()) return number.special == Special::minus_infinity ? negate(number) : number;
   Number a = settled(number);
   if (!a.is(not_negative)) {
-    if (!a.is(not_positive)) ++summary_.comparisons;
+    if (!a.is(not_positive)) note_comparison(a, false);
     if (a.shadow < 0) a = negate(a);
     a.set = 0;
     a.reversed = false;
@@ -152,7 +170,8 @@ Number Arithmetic::copysign(const Number& sign, const Number& magnitude) {
 
 Number Arithmetic::add(const Number& left, const Number& right) {
   if (left.special == Special::poison || right.special == Special::poison) return poison();
-  const Number a = settled(left), b = settled(right);
+  if (left.pending || right.pending) return add(settled(left), settled(right));
+  const Number &a = left, &b = right;
   if (!a.finite() || !b.finite()) {
     bool nan = a.special == Special::nan || b.special == Special::nan || signs_clash(a, b);
     Special special = nan ? Special::nan : a.finite() ? b.special : a.special;
@@ -165,8 +184,8 @@ Number Arithmetic::add(const Number& left, const Number& right) {
   }
   Number out = combined(a, b);
   out.shadow = a.shadow + b.shadow;
-  for (unsigned level = 0; level < point_->level_count(); ++level)
-    out.r[level] = point_->prime(level).add(a.r[level], b.r[level]);
+  out.r = moduli_->add(a.r, b.r);
+  if (a.valid != b.valid) keep_only(out.r, out.valid);
   out.numerator =
       std::max(add_degrees(a.numerator, b.denominator), add_degrees(b.numerator, a.denominator));
   out.denominator = add_degrees(a.denominator, b.denominator);
@@ -177,7 +196,8 @@ Number Arithmetic::add(const Number& left, const Number& right) {
 
 Number Arithmetic::mul(const Number& left, const Number& right) {
   if (left.special == Special::poison || right.special == Special::poison) return poison();
-  const Number a = settled(left), b = settled(right);
+  if (left.pending || right.pending) return mul(settled(left), settled(right));
+  const Number &a = left, &b = right;
   if (!a.finite() || !b.finite()) {
     bool nan = a.special == Special::nan || b.special == Special::nan || a.zero() || b.zero();
     bool minus = std::signbit(a.shadow) != std::signbit(b.shadow);
@@ -188,11 +208,8 @@ Number Arithmetic::mul(const Number& left, const Number& right) {
   }
   Number out = combined(a, b);
   out.shadow = a.shadow * b.shadow;
-  bool square = a.shadow == b.shadow;
-  for (unsigned level = 0; level < point_->level_count(); ++level) {
-    out.r[level] = point_->prime(level).mul(a.r[level], b.r[level]);
-    square &= a.r[level] == b.r[level];
-  }
+  bool square = a.shadow == b.shadow && a.r == b.r;
+  out.r = moduli_->mul(a.r, b.r);
   out.numerator = add_degrees(a.numerator, b.numerator);
   out.denominator = add_degrees(a.denominator, b.denominator);
   out.signs = product_signs(a.signs, b.signs);
@@ -202,23 +219,17 @@ Number Arithmetic::mul(const Number& left, const Number& right) {
   return out;
 }
 
-std::uint32_t Arithmetic::inverse(unsigned level, std::uint32_t a) {
-  Inverse& known = inverses_[level][a % 256];
-  if (known.of != a || known.is == 0) known = {a, point_->prime(level).inverse(a)};
+const Residues& Arithmetic::inverse(const Residues& a) const {
+  Inverse& known = inverses_[(a[0] ^ a[1] >> 7) % inverses_.size()];
+  if (known.of != a) known = {a, moduli_->inverse(a)};
   return known.is;
-}
-
-std::uint64_t Arithmetic::key_of(const Number& a) const {
-  std::uint64_t key = a.valid;
-  for (unsigned level = 0; level < point_->level_count(); ++level)
-    if ((a.valid >> level & 1) != 0) key = mix(key, a.r[level]);
-  return key;
 }
 
 void Arithmetic::note_divisor(const Number& a) {
   ++summary_.divisors;
   if (a.is(positive) || a.is(negative)) return;
-  if (summary_.unsigned_divisors++ == 0) summary_.divisor_instruction = instruction_;
+  if (summary_.unsigned_divisors++ == 0 || instruction_ < summary_.divisor_instruction)
+    summary_.divisor_instruction = instruction_;
   // A sign does not change whether it vanishes.
   std::uint64_t key = std::min(key_of(a), key_of(negate(a)));
   if (summary_.divisor_keys.size() < Summary::keys_max) {
@@ -228,9 +239,29 @@ void Arithmetic::note_divisor(const Number& a) {
   }
 }
 
+void Arithmetic::note_comparison(const Number& difference, bool equality) {
+  ++summary_.comparisons;
+  std::uint64_t key = std::min(key_of(difference), key_of(negate(difference)));
+  if (equality) key = mix(key, 1);
+  if (summary_.comparison_keys.size() < Summary::keys_max)
+    summary_.comparison_keys.insert(key);
+  else
+    summary_.keys_cut = true;
+}
+
+/// The larger of two: a comparison, of one with 0 where the other is its negative.
+void Arithmetic::note_winner(const Maximum& pair) {
+  const MaximumElement &a = pair.members[0], &b = pair.members[1];
+  Number difference;
+  difference.valid = a.valid & b.valid;
+  difference.r = moduli_->add(a.r, b.r) == Residues{} ? a.r : moduli_->sub(a.r, b.r);
+  note_comparison(difference, false);
+}
+
 Number Arithmetic::divide(const Number& left, const Number& right) {
   if (left.special == Special::poison || right.special == Special::poison) return poison();
-  const Number a = settled(left), b = settled(right);
+  if (left.pending || right.pending) return divide(settled(left), settled(right));
+  const Number &a = left, &b = right;
   Number out = combined(a, b);
   if (a.special == Special::nan || b.special == Special::nan || (a.infinite() && b.infinite()) ||
       (a.zero() && b.zero()))
@@ -245,17 +276,15 @@ Number Arithmetic::divide(const Number& left, const Number& right) {
   }
   note_divisor(b);
   out.shadow = a.shadow / b.shadow;
-  for (unsigned level = 0; level < point_->level_count(); ++level) {
-    if (b.r[level] == 0) out.valid &= static_cast<std::uint8_t>(~(1u << level));
-    out.r[level] = point_->prime(level).mul(a.r[level], inverse(level, b.r[level]));
-  }
+  const Residues inverted = inverse(b.r);
+  out.valid &= static_cast<Slots>(~moduli_->zeros(b.r));
+  out.r = moduli_->mul(a.r, inverted);
   out.numerator = add_degrees(a.numerator, b.denominator);
   out.denominator = add_degrees(a.denominator, b.numerator);
   out.signs = product_signs(a.signs, b.signs) & static_cast<Signs>(~integral);
   if (a.term != 0 && b.term == 0) {
     Number factor = b;
-    for (unsigned level = 0; level < point_->level_count(); ++level)
-      factor.r[level] = inverse(level, b.r[level]);
+    factor.r = inverted;
     factor.shadow = 1 / b.shadow;
     out.term = scaled_term(a.term, factor);
   }
@@ -269,28 +298,22 @@ bool Arithmetic::guarded(const Number& a) const {
   const Term& term = terms_[a.term];
   if (term.shadow >= 0) return false;
   const Maximum& maximum = maxima_.at(term.maximum);
-  bool any = false;
-  for (unsigned level = 0; level < point_->level_count(); ++level) {
-    if ((a.valid & maximum.valid & ~a.taint >> level & 1) == 0 || term.r[level] == 0) continue;
-    const Prime& p = point_->prime(level);
-    std::uint32_t rest = p.sub(a.r[level], p.mul(term.r[level], maximum.r[level]));
-    std::uint32_t scale = const_cast<Arithmetic*>(this)->inverse(level, p.negate(term.r[level]));
-    if (!maxima_.member(term.maximum, level, p.mul(rest, scale))) return false;
-    any = true;
-  }
-  return any;
+  auto known = static_cast<Slots>(a.valid & maximum.valid & ~a.taint & ~moduli_->zeros(term.r));
+  if (known == 0) return false;
+  Residues rest = moduli_->sub(a.r, moduli_->mul(term.r, maximum.r));
+  Residues element = moduli_->mul(rest, inverse(moduli_->negate(term.r)));
+  return maxima_.member(term.maximum, element, known);
 }
 
 Number Arithmetic::integer(std::int64_t value, Type type) const {
   Number number;
   number.kind = static_cast<std::uint8_t>(type);
   number.shadow = static_cast<double>(value);
-  number.valid = point_->every_level();
+  number.valid = point_->every_slot();
   number.numerator = 0;
   number.signs = literal_bits | integral | signs_of(number.shadow);
   number.fits = 64;
-  for (unsigned level = 0; level < point_->level_count(); ++level)
-    number.r[level] = point_->prime(level).reduce_signed(value);
+  number.r = moduli_->integer(value);
   return in_format(number, type, true);
 }
 

@@ -18,6 +18,7 @@ struct Summary {
   std::uint64_t exponentials = 0, unguarded = 0;
   std::uint64_t divisors = 0, unsigned_divisors = 0;
   std::uint64_t comparisons = 0, near_ties = 0, winners = 0, sentinels = 0;
+  std::uint64_t saturations = 0;  // Conversions to eight bits beyond the format's largest.
   std::uint64_t maxima = 0, logarithms = 0, roots = 0, floors = 0;
   std::uint64_t products = 0;  // Multiply-adds of tensor cores.
   std::int64_t unguarded_instruction = -1, divisor_instruction = -1;
@@ -25,7 +26,8 @@ struct Summary {
   std::unordered_set<std::uint64_t> unguarded_keys, divisor_keys;
   static constexpr std::size_t keys_max = 1u << 21;
   bool keys_cut = false;
-  /// What data was compared with what, as the residues of the difference up to its sign.
+  /// What data was compared with what, as the residues of the difference up to its sign; questions
+  /// of equality apart. A maximum of two is a comparison, and an absolute value is one with 0.
   std::unordered_set<std::uint64_t> comparison_keys;
   /// Magnitudes that results of instructions took, zero aside: over the reals (x * c) / c is x, as
   /// floats it may be infinite or 0.
@@ -36,11 +38,16 @@ struct Summary {
     if (magnitude > largest) largest = magnitude;
     if (magnitude < smallest && magnitude > 0) smallest = magnitude;
   }
+  /// Of further blocks.
+  void add(const Summary& more);
 };
 
 class Arithmetic {
  public:
-  explicit Arithmetic(const Point& point) : point_(&point), maxima_(point) { clear(); }
+  explicit Arithmetic(const Point& point)
+      : point_(&point), moduli_(&point.moduli()), maxima_(point) {
+    clear();
+  }
   /// Between blocks: forgets terms and sets.
   void clear();
 
@@ -52,6 +59,10 @@ class Arithmetic {
   Number settled(Number a) {
     if (a.pending) settle(a);
     return a;
+  }
+  /// A name of the residues in the slots that are valid.
+  std::uint64_t key_of(const Number& a) const {
+    return field::name_of(a.r, a.valid, point_->key(0, 4));
   }
 
   Number negate(Number a) const;
@@ -74,8 +85,8 @@ class Arithmetic {
   Number literal(double value, Type type) const { return point_->literal(value, type); }
   Number poison() const;
 
-  /// -1, 0, 1, or nothing for NaN and poison.
-  std::optional<int> order(const Number& a, const Number& b);
+  /// -1, 0, 1, or nothing for NaN and poison. `equality`: only whether they are equal is asked.
+  std::optional<int> order(const Number& a, const Number& b, bool equality = false);
 
   /// The result of one more operation in this format: rounded where it can be narrower than what
   /// came in.
@@ -84,7 +95,7 @@ class Arithmetic {
  private:
   struct Term {
     std::uint32_t maximum = 0;
-    std::array<std::uint32_t, levels> r{};
+    Residues r{};
     double shadow = 0;
   };
   struct Remembered {
@@ -98,18 +109,20 @@ class Arithmetic {
   std::uint32_t negated_term(std::uint32_t term) const;
   bool guarded(const Number& a) const;
   void note_divisor(const Number& a);
-  std::uint32_t inverse(unsigned level, std::uint32_t a);
+  void note_comparison(const Number& difference, bool equality);
+  void note_winner(const Maximum& pair);
+  const Residues& inverse(const Residues& a) const;
   std::uint32_t leaf_of(const Number& a);
-  std::uint64_t key_of(const Number& a) const;
 
   const Point* point_;
+  const Moduli* moduli_;
   Maxima maxima_;
   mutable std::vector<Term> terms_;
   mutable std::array<Remembered, 64> scaled_{}, negated_{};
   struct Inverse {
-    std::uint32_t of = 0, is = 0;
+    Residues of{}, is{};
   };
-  std::array<std::array<Inverse, 256>, levels> inverses_{};
+  mutable std::vector<Inverse> inverses_ = std::vector<Inverse>(256);
   Summary summary_;
   std::int64_t instruction_ = -1;
 };

@@ -9,7 +9,6 @@ namespace {
 
 constexpr std::uint64_t chain_stream = 0xC4A1, prime_stream = 0x9417;
 constexpr std::uint32_t step = 840;  // 8 * 3 * 5 * 7
-constexpr std::uint32_t last_low = 1u << 28, last_high = (1u << 29) - step;
 
 bool all_squares(const std::array<Prime, levels>& primes, const std::vector<std::uint32_t>& list) {
   for (const Prime& prime : primes)
@@ -29,11 +28,12 @@ bool chain_from(std::uint32_t last, std::array<Prime, levels>& primes) {
 }  // namespace
 
 Result<Chain> Chain::draw(std::uint64_t seed, std::uint64_t point,
-                          const std::vector<std::uint32_t>& squares) {
+                          const std::vector<std::uint32_t>& squares, unsigned bits) {
+  const std::uint32_t last_low = 1u << (bits - levels), last_high = 2 * last_low - step;
   Chain chain;
   std::array<Prime, levels> plain;
   bool have_plain = false;
-  for (std::uint64_t i = 0; i < 400'000; ++i) {
+  for (std::uint64_t i = 0; i < 400'000 && (i < 40'000 || bits > 24); ++i) {
     std::uint64_t random = philox64(seed, chain_stream + (point << 16), i);
     std::uint32_t span = (last_high - last_low) / step;
     std::uint32_t last = static_cast<std::uint32_t>(last_low / step + random % span) * step - 1;
@@ -47,14 +47,15 @@ Result<Chain> Chain::draw(std::uint64_t seed, std::uint64_t point,
   return chain;
 }
 
-Chain Chain::draw_independent(std::uint64_t seed, std::uint64_t point) {
+Chain Chain::draw_independent(std::uint64_t seed, std::uint64_t point, unsigned bits) {
   Chain chain;
   chain.linked = false;
+  const std::uint32_t low = 1u << (bits - 1), span = low / step - 1;
   unsigned found = 0;
   for (std::uint64_t i = 0; found < levels; ++i) {
     std::uint64_t random = philox64(seed, prime_stream + (point << 16), i);
-    std::uint32_t p = (static_cast<std::uint32_t>(random) & 0x3FFFFFFFu) | 0x40000001u;
-    if (!is_prime(p)) continue;
+    std::uint32_t p = static_cast<std::uint32_t>(low / step + 1 + random % span) * step - 1;
+    if (p < low || !is_prime(p)) continue;
     bool fresh = true;
     for (unsigned k = 0; k < found; ++k) fresh &= chain.primes[k].p != p;
     if (fresh) chain.primes[found++] = Prime(p);
@@ -62,12 +63,12 @@ Chain Chain::draw_independent(std::uint64_t seed, std::uint64_t point) {
   return chain;
 }
 
-PowersOfTwo::PowersOfTwo(Prime prime) : prime_(prime) {
-  auto fill = [&](auto& table, std::uint32_t base) {
-    table[0] = 1;
+PowersOfTwo::PowersOfTwo(Prime prime, std::uint32_t factor) : prime_(prime) {
+  auto fill = [&](auto& table, std::uint32_t base, std::uint32_t first = 1) {
+    table[0] = first;
     for (std::size_t i = 1; i < table.size(); ++i) table[i] = prime.mul(table[i - 1], base);
   };
-  fill(low_, 2);
+  fill(low_, 2, factor);
   fill(middle_, prime.pow(2, 1u << 11));
   fill(high_, prime.pow(2, 1u << 21));
 }

@@ -18,24 +18,29 @@ inline constexpr unsigned levels = 3;
 
 struct Chain {
   std::array<Prime, levels> primes;
-  bool linked = true;  // false: independent primes, for programs without exponential or root.
+  bool linked = true;  // false: independent primes, for programs without
+                       // exponential or root.
 
-  /// A chain from a secret seed. `squares` are further small primes that should be squares; those
-  /// that no chain below 2^31 offers are left out, and roots of them become inconclusive.
+  /// A chain from a secret seed whose first prime has `bits` bits. `squares` are further small
+  /// primes that should be squares; those that no chain offers are left out, and roots of them
+  /// become inconclusive.
   static Result<Chain> draw(std::uint64_t seed, std::uint64_t point,
-                            const std::vector<std::uint32_t>& squares = {});
-  /// Three different random primes of 31 bits: three points at once for rational programs.
-  static Chain draw_independent(std::uint64_t seed, std::uint64_t point);
+                            const std::vector<std::uint32_t>& squares = {}, unsigned bits = 31);
+  /// Three different random primes: three points at once for rational programs.
+  static Chain draw_independent(std::uint64_t seed, std::uint64_t point, unsigned bits = 31);
 };
 
 /// Powers of 2 modulo a prime by three small tables.
 class PowersOfTwo {
  public:
-  explicit PowersOfTwo(Prime prime);
+  explicit PowersOfTwo(Prime prime, std::uint32_t factor = 1);
   std::uint32_t operator()(std::uint32_t exponent) const {
-    return prime_.mul(prime_.mul(low_[exponent & 2047], middle_[exponent >> 11 & 1023]),
-                      high_[exponent >> 21]);
+    return prime_.mul(prime_.mul(low(exponent), middle(exponent)), high(exponent));
   }
+  /// The power is the product of these three, the first of which has `factor` in it.
+  std::uint32_t low(std::uint32_t exponent) const { return low_[exponent & 2047]; }
+  std::uint32_t middle(std::uint32_t exponent) const { return middle_[exponent >> 11 & 1023]; }
+  std::uint32_t high(std::uint32_t exponent) const { return high_[exponent >> 21]; }
 
  private:
   Prime prime_;

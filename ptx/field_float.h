@@ -19,17 +19,30 @@ NumberValue<T> clamped(Form f, Field* field, Number number, bool exact = false) 
   return made<T>(field, number, exact);
 }
 
+/// A factor or divisor that only moves the exponent, by little enough to stay in range.
+template <Type T>
+bool moves_exponent(const Number& number) {
+  if (!(T == Type::f32 || T == Type::f64)) return false;
+  int exponent = 0;
+  return number.is(literal_bits) && number.finite() &&
+         std::fabs(std::frexp(number.shadow, &exponent)) == 0.5 && std::abs(exponent) <= 16;
+}
+
 template <Type T>
 NumberValue<T> add(Form f, const NumberValue<T>& a, const NumberValue<T>& b) {
-  return clamped<T>(f, a.field, a.field->arithmetic().add(a.get(), b.get()));
+  Number x = a.get(), y = b.get();
+  return clamped<T>(f, a.field, a.field->arithmetic().add(x, y), x.zero() || y.zero());
 }
 template <Type T>
 NumberValue<T> sub(Form f, const NumberValue<T>& a, const NumberValue<T>& b) {
-  return clamped<T>(f, a.field, a.field->arithmetic().sub(a.get(), b.get()));
+  Number x = a.get(), y = b.get();
+  return clamped<T>(f, a.field, a.field->arithmetic().sub(x, y), x.zero() || y.zero());
 }
 template <Type T>
 NumberValue<T> mul(Form f, const NumberValue<T>& a, const NumberValue<T>& b) {
-  return clamped<T>(f, a.field, a.field->arithmetic().mul(a.get(), b.get()));
+  Number x = a.get(), y = b.get();
+  return clamped<T>(f, a.field, a.field->arithmetic().mul(x, y),
+                    moves_exponent<T>(x) || moves_exponent<T>(y));
 }
 template <Type T>
 NumberValue<T> fused(Form f, const NumberValue<T>& a, const NumberValue<T>& b,
@@ -45,7 +58,8 @@ NumberValue<T> fused_filled(Form, const NumberValue<T>& a, const NumberValue<T>&
 }
 template <Type T>
 NumberValue<T> divide(Form f, const NumberValue<T>& a, const NumberValue<T>& b) {
-  return clamped<T>(f, a.field, a.field->arithmetic().divide(a.get(), b.get()));
+  Number x = a.get(), y = b.get();
+  return clamped<T>(f, a.field, a.field->arithmetic().divide(x, y), moves_exponent<T>(y));
 }
 template <Type T>
 NumberValue<T> reciprocal(Form f, const NumberValue<T>& a) {
@@ -130,7 +144,9 @@ bool compare(Form f, const NumberValue<T>& a, const NumberValue<T>& b) {
     a.field->complain(ComplaintKind::undefined, "an undefined value is compared");
     return false;
   }
-  std::optional<int> order = a.field->arithmetic().order(x, y);
+  bool equality = f.comparison == Comparison::eq || f.comparison == Comparison::ne ||
+                  f.comparison == Comparison::equ || f.comparison == Comparison::neu;
+  std::optional<int> order = a.field->arithmetic().order(x, y, equality);
   if (f.comparison == Comparison::num) return order.has_value();
   if (f.comparison == Comparison::nan) return !order.has_value();
   bool unordered = f.comparison >= Comparison::equ && f.comparison <= Comparison::geu;
@@ -228,6 +244,11 @@ auto convert(Form f, const NumberValue<From>& a) {
       if (number.fits > 11) number.rounds = rounded(number.rounds, 11);
       number.fits = std::min<std::uint8_t>(number.fits, 11);
     }
+    if constexpr (width_of(To) == 8) {
+      double most = To == Type::e4m3 ? 448 : 57344;
+      if (number.finite() && std::fabs(number.shadow) > most)
+        ++a.field->arithmetic().summary().saturations;
+    }
     return clamped<To>(f, a.field, number, true);
   } else if constexpr (is_integer(To)) {
     return number_to_bits<To>(f, a);
@@ -236,6 +257,22 @@ auto convert(Form f, const NumberValue<From>& a) {
     return all_poison<To>(a.field);
   }
 }
+/// Integer data as a real number: a word, or the sum of an integer matrix product.
+template <Type From>
+std::optional<Number> integer_number(const BitsValue<From>& a) {
+  if (any_word(a.field, a)) {
+    std::optional<Word> word = word_of(a.field, a);
+    return word ? a.field->number_of(*word, From) : std::nullopt;
+  }
+  Tag first = a.tags[0];
+  bool whole = From == Type::s32 && first != 0 && first != poison_tag && (first & 7) == 0;
+  for (unsigned i = 0; i < a.tags.size(); ++i) whole &= a.tags[i] == first + i;
+  if (!whole) return std::nullopt;
+  Number number = a.field->number(first >> 3);
+  if (number.type() != Type::s32) return std::nullopt;
+  return number;
+}
+
 template <Type To, Type From>
 auto convert(Form f, const BitsValue<From>& a) {
   if constexpr (is_number<To>) {
@@ -244,7 +281,8 @@ auto convert(Form f, const BitsValue<From>& a) {
       return made<To>(a.field, a.field->arithmetic().poison());
     }
     if (!a.exact) {
-      recast<untyped_of(To)>(opaque<untyped_of(To)>(a.field, a));
+      if (auto number = integer_number(a)) return clamped<To>(f, a.field, *number, true);
+      opaque<untyped_of(To)>(a.field, a);
       return made<To>(a.field, a.field->arithmetic().poison());
     }
     return clamped<To>(
@@ -263,6 +301,11 @@ auto convert(Form f, const BitsValue<From>& a) {
                        : static_cast<std::int64_t>(static_cast<std::uint64_t>(high));
       }
       return BitsValue<To>(a.field, static_cast<typename BitsValue<To>::Unsigned>(value));
+    }
+    if (any_word(a.field, a) && is_integer(From) && !f.has(Flag::sat)) {
+      std::optional<Word> word = word_of(a.field, a);
+      if (word) word = a.field->words().resized(*word, width_of(To), is_signed(From));
+      if (word) return from_word<To>(a.field, *word);
     }
     bool extends = width_of(To) > width_of(From);
     if (f.has(Flag::sat) || (extends && is_signed(From)) || !is_integer(From))
@@ -321,7 +364,12 @@ inline Field::Value<T> Field::load(const Lanes& lanes, Cell cell) const {
 
 template <Type T>
 void Field::store(Lanes& lanes, Cell cell, const Value<T>& value) {
-  if constexpr (is_number<T>) {
+  if constexpr (is_number<T> && width_of(T) == 8) {
+    // Half of a pair: the byte beside it is another's.
+    auto bits = recast<Type::b8>(value);
+    lanes.plane->bits[cell.at()] = bits.bits;
+    lanes.plane->tags[cell.at()] = bits.tag(0);
+  } else if constexpr (is_number<T>) {
     store<untyped_of(T)>(lanes, cell, recast<untyped_of(T)>(value));
   } else {
     std::size_t at = cell.at();
@@ -334,6 +382,13 @@ void Field::store(Lanes& lanes, Cell cell, const Value<T>& value) {
       std::memcpy(tags, value.tags.data(), bytes * sizeof(Tag));
     }
     // No register is narrower than two bytes: 8 bits are extended.
+    if (bytes == 1 && !value.exact && is_signed(T) && field::any_word(this, value)) {
+      auto word = field::word_of(this, value);
+      if (word) word = words_.resized(*word, 16, true);
+      std::uint32_t id = word ? keep(*word) : poison_id();
+      for (unsigned i = 0; i < 2; ++i) tags[i] = word ? id << 3 | i : poison_tag;
+      return;
+    }
     if constexpr (bytes == 1) {
       lanes.plane->bits[at + 1] = is_signed(T) && (value.bits & 0x80) != 0 ? 0xFF : 0;
       tags[1] = value.exact ? 0 : tags[0] == poison_tag ? poison_tag : 0;

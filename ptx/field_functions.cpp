@@ -36,7 +36,8 @@ Number Arithmetic::exp2(const Number& argument) {
   if (a.finite()) {
     ++summary_.exponentials;
     if (!guarded(a)) {
-      if (summary_.unguarded++ == 0) summary_.unguarded_instruction = instruction_;
+      if (summary_.unguarded++ == 0 || instruction_ < summary_.unguarded_instruction)
+        summary_.unguarded_instruction = instruction_;
       if (summary_.unguarded_keys.size() < Summary::keys_max) {
         summary_.unguarded_keys.insert(key_of(a));
       } else {
@@ -57,14 +58,12 @@ Number Arithmetic::exp2(const Number& argument) {
   out.shadow = std::exp2(a.shadow);
   out.signs = positive | not_negative;
   if (a.is(literal_bits)) out.signs |= literal_bits;
-  for (unsigned level = 0; level + 1 < levels; ++level) {
-    unsigned below = level + 1;
-    if ((a.valid >> below & 1) == 0 || !point_->chain().linked) continue;
-    out.valid |= static_cast<std::uint8_t>(1u << level);
-    out.r[level] = point_->exp2(level, a.r[below]);
-    if (((a.taint | a.dormant) >> below & 1) != 0)
-      out.taint |= static_cast<std::uint8_t>(1u << level);
-  }
+  if (!point_->linked()) return out;
+  out.valid = static_cast<Slots>(a.valid >> point_->stride());
+  out.taint = static_cast<Slots>((a.taint | a.dormant) >> point_->stride());
+  out.r = point_->exp2(a.r);
+  for (unsigned slot = 0; slot < slots_max; ++slot)
+    if ((out.valid >> slot & 1) == 0) out.r[slot] = 0;
   return out;
 }
 
@@ -81,14 +80,15 @@ Number Arithmetic::log2(const Number& argument) {
   if (!(a.shadow > 0)) return of_special(a, Special::nan);
   out.shadow = std::log2(a.shadow);
   if (a.is(literal_bits)) out.signs |= literal_bits;
-  for (unsigned level = 0; level + 1 < point_->level_count(); ++level) {
-    if ((a.valid >> level & 1) == 0 || a.r[level] == 0 || !point_->chain().linked) continue;
-    DiscreteLog::Answer answer = point_->log2(level, a.r[level]);
-    std::uint8_t bit = static_cast<std::uint8_t>(2u << level);
+  unsigned stride = point_->stride();
+  for (unsigned slot = 0; slot + stride < point_->slot_count(); ++slot) {
+    if ((a.valid >> slot & 1) == 0 || a.r[slot] == 0 || !point_->linked()) continue;
+    DiscreteLog::Answer answer = point_->log2(slot, moduli_->plain(slot, a.r[slot]));
+    auto bit = static_cast<Slots>(1u << (slot + stride));
     out.valid |= bit;
-    out.r[level + 1] = answer.exponent;
+    out.r[slot + stride] = moduli_->enter(slot + stride, answer.exponent);
     if (answer.negated) out.dormant |= bit;
-    if ((a.taint >> level & 1) != 0) out.dormant |= bit;
+    if ((a.taint >> slot & 1) != 0) out.dormant |= bit;
   }
   return out;
 }
@@ -109,12 +109,14 @@ Number Arithmetic::square_root(const Number& argument) {
   out.numerator = a.numerator;
   out.denominator = a.denominator;
   out.signs = not_negative | (a.signs & (positive | literal_bits));
-  for (unsigned level = 0; level < point_->level_count(); ++level) {
-    const Prime& p = point_->prime(level);
-    out.r[level] = p.root(a.r[level]);
-    if (p.mul(out.r[level], out.r[level]) != a.r[level])
-      out.taint |= static_cast<std::uint8_t>(1u << level);
+  // Independent primes need not be 3 modulo 4: no root is known there.
+  if (!point_->linked()) {
+    out.valid = 0;
+    return out;
   }
+  out.r = moduli_->root(a.r);
+  Slots found = moduli_->same(moduli_->mul(out.r, out.r), a.r);
+  out.taint |= static_cast<Slots>(a.valid & ~found);
   return out;
 }
 
@@ -163,7 +165,6 @@ Number Arithmetic::maximum(const Number& a, const Number& b, bool nan_wins) {
   out.denominator = std::max(a.denominator, b.denominator);
   out.fits = std::max(a.fits, b.fits);
   out.rounds = longest(a.rounds, b.rounds);
-  if (maxima_.count(set) <= 2 || !point_->strict_maximum()) ++summary_.winners;
   return out;
 }
 
@@ -178,47 +179,37 @@ Number Arithmetic::floor(const Number& argument) {
   out.reversed = false;
   out.shadow = n;
   out.signs = integral | (a.signs & (not_negative | literal_bits));
-  for (unsigned level = 0; level < point_->level_count(); ++level) {
-    const Prime& p = point_->prime(level);
-    std::uint32_t whole = p.reduce_signed(static_cast<std::int64_t>(n));
-    if (a.is(literal_bits)) {
-      out.r[level] = whole;
-      continue;
-    }
+  Residues whole = moduli_->integer(static_cast<std::int64_t>(n));
+  if (!a.is(literal_bits)) {
     // A keyed function of the fraction, antisymmetric under z -> 1 - z.
-    std::uint32_t z = p.sub(a.r[level], whole);
-    std::uint64_t key = point_->key(level, 7);
-    std::uint32_t o = p.sub(p.reduce(mix(key, z)), p.reduce(mix(key, p.sub(1, z))));
-    out.r[level] = p.add(whole, o);
+    Residues z = moduli_->sub(a.r, whole), other = moduli_->sub(moduli_->one(), z);
+    for (unsigned slot = 0; slot < point_->slot_count(); ++slot) {
+      if ((a.valid >> slot & 1) == 0) continue;
+      const Prime& p = moduli_->prime(slot);
+      std::uint64_t key = point_->key(slot, 7);
+      std::uint32_t o = p.sub(p.reduce(mix(key, z[slot])), p.reduce(mix(key, other[slot])));
+      whole[slot] = p.add(whole[slot], o);
+    }
   }
+  out.r = whole;
+  for (unsigned slot = 0; slot < slots_max; ++slot)
+    if ((out.valid >> slot & 1) == 0) out.r[slot] = 0;
   return out;
 }
 
-std::optional<int> Arithmetic::order(const Number& left, const Number& right) {
+std::optional<int> Arithmetic::order(const Number& left, const Number& right, bool equality) {
   if (left.special == Special::nan || right.special == Special::nan) return std::nullopt;
   if (left.special == Special::poison || right.special == Special::poison) return std::nullopt;
   bool known = left.is(literal_bits) && right.is(literal_bits);
-  if (!known && left.finite() && right.finite()) {
-    ++summary_.comparisons;
-    Number difference = settled(sub(left, right));
-    std::uint64_t key = std::min(key_of(difference), key_of(negate(difference)));
-    if (summary_.comparison_keys.size() < Summary::keys_max)
-      summary_.comparison_keys.insert(key);
-    else
-      summary_.keys_cut = true;
-  }
+  if (!known && left.finite() && right.finite())
+    note_comparison(settled(sub(left, right)), equality);
   double gap = left.shadow - right.shadow;
   if (left.infinite() || right.infinite())
     return left.shadow < right.shadow ? -1 : left.shadow > right.shadow ? 1 : 0;
   if (std::fabs(gap) <= 1e-10 * (std::fabs(left.shadow) + std::fabs(right.shadow))) {
     Number a = settled(left), b = settled(right);
-    bool equal = true, any = false;
-    for (unsigned level = 0; level < point_->level_count(); ++level)
-      if ((a.valid & b.valid >> level & 1) != 0) {
-        any = true;
-        equal &= a.r[level] == b.r[level];
-      }
-    if (any && equal) return 0;
+    auto both = static_cast<Slots>(a.valid & b.valid);
+    if (both != 0 && (moduli_->same(a.r, b.r) & both) == both) return 0;
     ++summary_.near_ties;
   }
   return gap < 0 ? -1 : gap > 0 ? 1 : 0;

@@ -5,6 +5,16 @@
 #include <algorithm>
 
 namespace lathe::ptx::field {
+namespace {
+
+/// The slot whose residues index a set's members.
+constexpr unsigned index_slot = 0;
+
+std::size_t place_of(std::uint32_t residue, std::size_t size) {
+  return (residue * 0x9E3779B97F4A7C15ull >> 32) & (size - 1);
+}
+
+}  // namespace
 
 void Maxima::clear() {
   nodes_.assign(1, {});
@@ -14,15 +24,11 @@ void Maxima::clear() {
 }
 
 std::uint32_t Maxima::leaf(const Number& number) {
-  Element element{number.r, number.shadow, number.valid, number.taint, number.dormant};
   Node node;
-  std::uint64_t key = number.valid;
-  for (unsigned level = 0; level < levels; ++level)
-    if ((number.valid >> level & 1) != 0) key = mix(key, number.r[level] + 7);
-  node.low = mix(key, point_->key(0, 5));
-  node.high = mix(key, point_->key(1, 5));
+  node.low = name_of(number.r, number.valid, point_->key(0, 5));
+  node.high = name_of(number.r, number.valid, point_->key(1, 5));
   node.element = static_cast<std::uint32_t>(elements_.size());
-  elements_.push_back(element);
+  elements_.push_back({number.r, number.shadow, number.valid, number.taint, number.dormant});
   nodes_.push_back(node);
   return static_cast<std::uint32_t>(nodes_.size() - 1);
 }
@@ -39,46 +45,61 @@ std::uint32_t Maxima::join(std::uint32_t a, std::uint32_t b) {
   return static_cast<std::uint32_t>(nodes_.size() - 1);
 }
 
-void Maxima::gather(std::uint32_t node, std::vector<Element>& out) const {
-  std::vector<std::uint32_t> stack{node};
-  while (!stack.empty()) {
-    const Node& top = nodes_[stack.back()];
-    stack.pop_back();
-    if (top.element != 0) {
-      out.push_back(elements_[top.element]);
+/// The set's elements, each once, with the table that finds them.
+void Maxima::gather(std::uint32_t node, Maximum& into) {
+  std::size_t size = 8;
+  while (size < 2 * std::size_t{nodes_[node].count}) size *= 2;
+  into.places.assign(size, 0);
+  stack_.assign(1, node);
+  while (!stack_.empty()) {
+    const Node& top = nodes_[stack_.back()];
+    stack_.pop_back();
+    if (top.element == 0) {
+      stack_.push_back(top.right);
+      stack_.push_back(top.left);
       continue;
     }
-    stack.push_back(top.right);
-    stack.push_back(top.left);
+    const MaximumElement& element = elements_[top.element];
+    std::size_t at = place_of(element.r[index_slot], size);
+    bool known = false;
+    for (; into.places[at] != 0 && !known; at = (at + 1) & (size - 1)) {
+      const MaximumElement& other = into.members[into.places[at] - 1];
+      known = other.valid == element.valid && other.r == element.r;
+    }
+    if (known) continue;
+    into.members.push_back(element);
+    into.places[at] = static_cast<std::uint32_t>(into.members.size());
   }
-  auto key = [](const Element& e) { return std::tuple(e.valid, e.r); };
-  std::sort(out.begin(), out.end(),
-            [&](const Element& a, const Element& b) { return key(a) < key(b); });
-  out.erase(std::unique(out.begin(), out.end(),
-                        [&](const Element& a, const Element& b) { return key(a) == key(b); }),
-            out.end());
 }
 
-std::uint32_t Maxima::keyed(unsigned level, const std::vector<Element>& elements) const {
-  const Prime& p = point_->prime(level);
-  std::uint32_t sum = 0;
-  for (const Element& e : elements) sum = p.add(sum, e.r[level]);
-  std::uint32_t count = p.reduce(elements.size());
-  std::uint32_t mean = p.mul(sum, p.inverse(count)), squares = 0;
-  for (const Element& e : elements) {
-    std::uint32_t d = p.sub(e.r[level], mean);
-    squares = p.add(squares, p.mul(d, d));
+Residues Maxima::keyed(const std::vector<MaximumElement>& elements) const {
+  const Moduli& m = point_->moduli();
+  Residues sum{}, squares{}, secret{};
+  for (const MaximumElement& e : elements) sum = m.add(sum, e.r);
+  Residues count = m.integer(static_cast<std::int64_t>(elements.size()));
+  Residues mean = m.mul(sum, m.inverse(count));
+  for (const MaximumElement& e : elements) {
+    Residues d = m.sub(e.r, mean);
+    squares = m.add(squares, m.mul(d, d));
   }
-  std::uint32_t scale = p.root(squares), inverse = p.inverse(scale);
-  std::uint64_t hash = elements.size(), key = point_->key(level, 6);
-  for (const Element& e : elements) hash += mix(key, p.mul(p.sub(e.r[level], mean), inverse));
-  return p.add(mean, p.mul(scale, p.reduce(mix(key, hash))));
+  Residues scale = m.root(squares), inverse = m.inverse(scale), product = m.one();
+  for (unsigned slot = 0; slot < m.count(); ++slot)
+    secret[slot] = m.prime(slot).reduce(point_->key(slot, 6));
+  // The set is named by the product of (secret + z) over its elements.
+  for (const MaximumElement& e : elements)
+    product = m.mul(product, m.add(secret, m.mul(m.sub(e.r, mean), inverse)));
+  Residues hash{};
+  for (unsigned slot = 0; slot < m.count(); ++slot)
+    hash[slot] = m.prime(slot).reduce(
+        mix(point_->key(slot, 6), product[slot] + (std::uint64_t{elements.size()} << 32)));
+  return m.add(mean, m.mul(scale, hash));
 }
 
-void Maxima::fill(Maximum& maximum, const std::vector<Element>& elements) const {
-  const Element* winner = &elements.front();
-  maximum.valid = point_->every_level();
-  for (const Element& e : elements) {
+void Maxima::fill(Maximum& maximum) const {
+  const std::vector<MaximumElement>& elements = maximum.members;
+  const MaximumElement* winner = &elements.front();
+  maximum.valid = point_->every_slot();
+  for (const MaximumElement& e : elements) {
     if (e.shadow > winner->shadow) winner = &e;
     maximum.valid &= e.valid;
     maximum.taint |= e.taint;
@@ -86,52 +107,41 @@ void Maxima::fill(Maximum& maximum, const std::vector<Element>& elements) const 
   }
   maximum.shadow = winner->shadow;
   maximum.elements = static_cast<std::uint32_t>(elements.size());
-  bool by_shadow = elements.size() <= 2 || !point_->strict_maximum();
-  std::size_t slots = 4;
-  while (slots < 2 * elements.size()) slots *= 2;
-  for (unsigned level = 0; level < point_->level_count(); ++level) {
-    if (by_shadow) {
-      maximum.r[level] = winner->r[level];
-    } else if ((maximum.valid >> level & 1) != 0) {
-      maximum.r[level] = keyed(level, elements);
-    }
-    if ((maximum.valid >> level & 1) == 0) continue;
-    auto& table = maximum.members[level];
-    table.assign(slots, 0);
-    for (const Element& e : elements) {
-      std::uint32_t r = e.r[level] == 0 ? point_->prime(level).p : e.r[level];
-      std::size_t at = mix(r) & (slots - 1);
-      while (table[at] != 0 && table[at] != r) at = (at + 1) & (slots - 1);
-      table[at] = r;
-    }
-  }
-  if (by_shadow) {
+  if (elements.size() <= 2 || !point_->strict_maximum()) {
+    maximum.r = winner->r;
     maximum.valid = winner->valid;
     maximum.taint = winner->taint;
     maximum.dormant = winner->dormant;
+    return;
   }
+  maximum.r = keyed(elements);
+  for (unsigned slot = 0; slot < slots_max; ++slot)
+    if ((maximum.valid >> slot & 1) == 0) maximum.r[slot] = 0;
 }
 
 std::uint32_t Maxima::compute(std::uint32_t node) {
   std::uint64_t name = mix(nodes_[node].low, nodes_[node].high);
   auto [found, fresh] = by_name_.try_emplace(name, static_cast<std::uint32_t>(computed_.size()));
   if (!fresh) return found->second;
-  std::vector<Element> elements;
-  elements.reserve(nodes_[node].count);
-  gather(node, elements);
   Maximum maximum;
-  fill(maximum, elements);
+  gather(node, maximum);
+  fill(maximum);
   computed_.push_back(std::move(maximum));
   return found->second;
 }
 
-bool Maxima::member(std::uint32_t index, unsigned level, std::uint32_t residue) const {
-  const auto& table = computed_[index].members[level];
-  if (table.empty()) return false;
-  if (residue == 0) residue = point_->prime(level).p;
-  std::size_t mask = table.size() - 1;
-  for (std::size_t at = mix(residue) & mask; table[at] != 0; at = (at + 1) & mask)
-    if (table[at] == residue) return true;
+bool Maxima::member(std::uint32_t index, const Residues& residues, Slots slots) const {
+  const Maximum& set = computed_[index];
+  const Moduli& m = point_->moduli();
+  auto holds = [&](const MaximumElement& e) {
+    return (e.valid & slots) == slots && (m.same(e.r, residues) & slots) == slots;
+  };
+  if ((slots >> index_slot & 1) == 0)
+    return std::any_of(set.members.begin(), set.members.end(), holds);
+  std::size_t mask = set.places.size() - 1;
+  for (std::size_t at = place_of(residues[index_slot], mask + 1); set.places[at] != 0;
+       at = (at + 1) & mask)
+    if (holds(set.members[set.places[at] - 1])) return true;
   return false;
 }
 

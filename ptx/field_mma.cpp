@@ -1,163 +1,306 @@
-// Matrix products of the field domain: elements are gathered once, each residue level and the
-// shadows are multiplied as small dense matrices, and what cannot be dense goes element by element.
+// Matrix products of the field domain: operands are gathered once and multiplied as dense matrices;
+// what cannot be dense goes element by element.
+
+#include <algorithm>
 
 #include "ptx/field.h"
 
 namespace lathe::ptx::field {
-namespace {
 
-constexpr unsigned m_max = 16, n_max = 8, k_max = 64;
-
-/// d[i][j] = sum over k of a[i][k] * b[k][j] mod p, in two halves so that nothing overflows.
-__attribute__((target_clones("avx2", "default"), optimize("O3"))) void multiply_residues(
-    const std::uint32_t* a, const std::uint32_t* b, std::uint64_t* low, std::uint64_t* high,
-    unsigned m, unsigned k) {
-  for (unsigned i = 0; i < m; ++i) {
-    std::uint64_t lo[n_max] = {}, hi[n_max] = {};
-    for (unsigned q = 0; q < k; q += 4) {
-      std::uint64_t sum[n_max] = {};
-      for (unsigned s = 0; s < 4; ++s)
-        for (unsigned j = 0; j < n_max; ++j)
-          sum[j] += std::uint64_t{a[i * k_max + q + s]} * b[(q + s) * n_max + j];
-      for (unsigned j = 0; j < n_max; ++j) {
-        lo[j] += sum[j] & 0xFFFFFFFFu;
-        hi[j] += sum[j] >> 32;
-      }
+/// The number at a cell, by its bytes' tags.
+std::uint32_t Field::id_at(const Plane& plane, std::size_t at, Type type) {
+  if (is_integer(type)) return integer_id_at(plane, at, type);
+  const Tag* tags = &plane.tags[at];
+  Tag first = tags[0];
+  bool input = (first & 7) == 0 && first >> 3 >= first_input && first >> 3 < lasting;
+  if (width_of(type) == 8 && input) return first >> 3;
+  if (type == Type::f16 || type == Type::bf16) {
+    if (first == 0 && tags[1] == 0) {
+      std::uint16_t bits = 0;
+      std::memcpy(&bits, &plane.bits[at], 2);
+      return half_literal(bits, type);
     }
-    for (unsigned j = 0; j < n_max; ++j) {
-      low[i * n_max + j] = lo[j];
-      high[i * n_max + j] = hi[j];
-    }
+    if (input && tags[1] == first + 1) return first >> 3;
   }
+  return read_number(&plane.bits[at], tags, type);
 }
 
-__attribute__((target_clones("avx2", "default"), optimize("O3"))) void multiply_shadows(
-    const double* a, const double* b, double* d, unsigned m, unsigned k) {
-  for (unsigned i = 0; i < m; ++i) {
-    double sum[n_max] = {};
-    for (unsigned q = 0; q < k; ++q)
-      for (unsigned j = 0; j < n_max; ++j) sum[j] += a[i * k_max + q] * b[q * n_max + j];
-    for (unsigned j = 0; j < n_max; ++j) d[i * n_max + j] = sum[j];
-  }
-}
-
-/// What the products of one row, or of one column, share.
-struct Shared {
-  std::uint8_t valid = 0xFF, taint = 0, dormant = 0;
-  std::uint16_t numerator = 0, denominator = 0;
-  Rounds rounds;
-
-  void take(const Number& number) {
-    valid &= number.valid;
-    taint |= number.taint;
-    dormant |= number.dormant;
-    numerator = std::max(numerator, number.numerator);
-    // A sum of quotients has the product of the denominators.
-    denominator = add_degrees(denominator, number.denominator);
-    rounds = longest(rounds, number.rounds);
-  }
-  /// Adds the product of this row and a column to an element of C, but for its residues.
-  void join(const Shared& column, double product, Number& d) const {
-    d.valid &= valid & column.valid;
-    d.taint |= taint | column.taint;
-    d.dormant |= dormant | column.dormant;
-    d.rounds = longest(d.rounds, longest(rounds, column.rounds));
-    unsigned both = denominator + column.denominator;
-    d.numerator = std::max(add_degrees(d.numerator, both),
-                           add_degrees(numerator + column.numerator, d.denominator));
-    d.denominator = add_degrees(d.denominator, both);
-    d.shadow += product;
-    d.term = d.set = 0;
-    d.signs = 0;
-    d.reversed = false;
-  }
-};
-
-}  // namespace
-
-struct MmaOperands {
-  alignas(32) std::uint32_t a[levels][m_max * k_max] = {};
-  alignas(32) std::uint32_t b[levels][k_max * n_max] = {};
-  alignas(32) double a_shadow[m_max * k_max] = {}, b_shadow[k_max * n_max] = {};
-  Shared rows[m_max], columns[n_max];
-  std::uint64_t low[m_max * n_max] = {}, high[m_max * n_max] = {};
-  double product[m_max * n_max] = {};
-};
-
-bool Field::gather(const Lanes& lanes, const Mma& mma, MmaOperands& o) {
-  bool dense = true;
-  auto take = [&](Cell cell, Type type) {
-    lane_ = cell.lane;
-    std::size_t at = cell.at();
-    Number number =
-        number_settled(read_number(&lanes.plane->bits[at], &lanes.plane->tags[at], type));
+std::vector<Number> Field::numbers_of(const std::vector<std::uint32_t>& ids, Type type) {
+  std::vector<Number> numbers;
+  numbers.reserve(ids.size());
+  for (std::uint32_t id : ids) {
+    if (is_integer(type)) {
+      numbers.push_back(integer_of(id, type));
+      continue;
+    }
+    Number number = number_settled(id);
     if (type == Type::tf32 && number.fits > 11) number.rounds = rounded(number.rounds, 11);
-    dense &= number.finite();
-    scratch_.push_back(number);
-    return number;
-  };
-  unsigned level_count = point_->level_count();
-  for (unsigned i = 0; i < mma.m; ++i)
-    for (unsigned q = 0; q < mma.k; ++q) {
-      Number number = take(mma.a[i * mma.k + q], mma.a_type);
-      for (unsigned l = 0; l < level_count; ++l) o.a[l][i * k_max + q] = number.r[l];
-      o.a_shadow[i * k_max + q] = number.shadow;
-      o.rows[i].take(number);
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
+/// An element of an integer product: a word, or a sum of an earlier one.
+Number Field::integer_of(std::uint32_t id, Type type) {
+  std::optional<Number> number;
+  if (is_word(id)) {
+    number = number_of(word(id), type);
+  } else if (id != poison_id()) {
+    number = this->number(id);
+    if (number->type() != Type::s32) number.reset();
+  }
+  if (number) return *number;
+  complain(ComplaintKind::undecided, "an integer matrix product of bits that are not known");
+  return arithmetic_.integer(0, Type::f32);
+}
+
+/// Of integer data: the words and the sums of earlier products.
+std::uint32_t Field::integer_id_at(const Plane& plane, std::size_t at, Type type) {
+  const Tag* tags = &plane.tags[at];
+  Tag first = tags[0];
+  unsigned bytes = width_of(type) / 8;
+  bool whole = first != 0 && first != poison_tag && (first & 7) == 0;
+  for (unsigned i = 0; i < bytes; ++i) whole &= tags[i] == first + i;
+  bool word = whole && is_word(first >> 3);
+  if (whole && !word) return first >> 3;
+  if (word && words_.width(this->word(first >> 3).pattern) == 8 * bytes) return first >> 3;
+  std::optional<Word> made = word_of(&plane.bits[at], tags, bytes);
+  return made ? keep(*made) : poison_id();
+}
+
+/// Of ids_.
+const TileOperand& Field::operand(unsigned k, Type type, bool is_a) {
+  bool known = false;
+  unsigned kind = static_cast<unsigned>(type) * 2 + (is_a ? 0 : 1);
+  TileOperand& operand = tiles_.operand(ids_, kind, known);
+  if (!known) tiles_.fill(operand, numbers_of(ids_, type), k, is_a);
+  return operand;
+}
+
+/// Whether C is one tile as it came.
+bool Field::whole_tile(const Plane& plane, const Mma& mma) {
+  std::uint32_t first = plane.tags[mma.c[0].at()] >> 3;
+  if (width_of(mma.c_type) != 32 || first < first_tile || first >= first_word ||
+      (first - first_tile) % tile_elements != 0)
+    return false;
+  Tag differ = 0;
+  for (unsigned i = 0; i < tile_elements; ++i) {
+    const Tag* tags = &plane.tags[mma.c[i].at()];
+    Tag wanted = (first + i) << 3;
+    differ |= (tags[0] ^ wanted) | (tags[1] ^ (wanted | 1)) | (tags[2] ^ (wanted | 2)) |
+              (tags[3] ^ (wanted | 3));
+  }
+  return differ == 0;
+}
+
+void Field::multiply_tile(Lanes& lanes, const Mma& mma, const TileOperand& a, const TileOperand& b,
+                          bool zero_c) {
+  Plane& plane = *lanes.plane;
+  bool integer = is_integer(mma.c_type);
+  bool keeps = mma.d_type == Type::f32 || mma.d_type == Type::s32;
+  const Tile* from = nullptr;
+  std::vector<Number> start;
+  if (!zero_c) {
+    bool tile = whole_tile(plane, mma), zero = true, finite = true;
+    std::uint32_t first = plane.tags[mma.c[0].at()] >> 3;
+    ids_.resize(tile ? 0 : tile_elements);
+    for (unsigned i = 0; i < ids_.size(); ++i) {
+      lane_ = mma.c[i].lane;
+      ids_[i] = id_at(plane, mma.c[i].at(), mma.c_type);
+      zero &= ids_[i] == ids_[0];
     }
-  for (unsigned q = 0; q < mma.k; ++q)
-    for (unsigned j = 0; j < mma.n; ++j) {
-      Number number = take(mma.b[q * mma.n + j], mma.b_type);
-      o.columns[j].take(number);
-      for (unsigned l = 0; l < level_count; ++l) o.b[l][q * n_max + j] = number.r[l];
-      o.b_shadow[q * n_max + j] = number.shadow;
+    if (!tile) first = ids_[0];
+    if (integer) zero &= is_word(first) && words_.known_bits(word(first).pattern) == 0;
+    if (tile) {
+      from = &tiles_.at((first - first_tile) / tile_elements);
+    } else if (!zero || (!integer && !number(first).zero())) {
+      start = numbers_of(ids_, mma.c_type);
+      for (const Number& number : start) finite &= number.finite();
     }
-  for (unsigned i = 0; i < mma.m * mma.n; ++i) take(mma.c[i], mma.c_type);
-  return dense;
+    if (!finite)
+      return multiply_each(lanes, mma, numbers_of(a.ids, mma.a_type), numbers_of(b.ids, mma.b_type),
+                           false);
+  }
+  if (tiles_.large()) collect_tiles();
+  std::uint32_t tile = tiles_.multiply(from, std::move(start), a, b, mma.k, integer);
+  if (integer && tiles_.at(tile).bound >= 0x1p31)
+    complain(ComplaintKind::undecided, "an integer matrix product that may pass 2^31");
+  std::uint32_t id = first_tile + tile * tile_elements;
+  for (unsigned i = 0; i < tile_elements; ++i) {
+    if (!keeps) {
+      put_number(lanes, mma.d[i], tiles_.element(tile, i), mma.d_type);
+      continue;
+    }
+    Tag* tags = &plane.tags[mma.d[i].at()];
+    for (unsigned byte = 0; byte < 4; ++byte) tags[byte] = (id + i) << 3 | byte;
+  }
 }
 
 void Field::multiply(Lanes& lanes, const Mma& mma) {
   collect_if_large();
-  if (!is_float(mma.c_type) || width_of(mma.a_type) < 16)
+  bool integer = is_integer(mma.c_type);
+  if (integer && multiply_exactly(lanes, mma)) return;
+  if (!integer && (!holds_number(mma.a_type) || !holds_number(mma.b_type)))
     return complain(ComplaintKind::unsupported, "the field domain has no such matrix product yet");
-  if (mma.m > m_max || mma.n > n_max || mma.k > k_max || mma.k % 4 != 0)
-    return complain(ComplaintKind::unsupported, "a matrix product of a shape that is not modelled");
-  if (!operands_) operands_ = std::make_shared<MmaOperands>();
-  MmaOperands& o = *operands_;
-  scratch_.clear();
-  std::fill(std::begin(o.rows), std::end(o.rows), Shared{});
-  std::fill(std::begin(o.columns), std::end(o.columns), Shared{});
-  bool dense = gather(lanes, mma, o);
   arithmetic_.summary().products += std::uint64_t{mma.m} * mma.n * mma.k;
-  if (!dense) return multiply_each(lanes, mma);
-  Number* results = &scratch_[std::size_t{mma.m} * mma.k + std::size_t{mma.k} * mma.n];
-  multiply_shadows(o.a_shadow, o.b_shadow, o.product, mma.m, mma.k);
-  for (unsigned i = 0; i < mma.m; ++i)
-    for (unsigned j = 0; j < mma.n; ++j)
-      o.rows[i].join(o.columns[j], o.product[i * n_max + j], results[i * mma.n + j]);
-  for (unsigned l = 0; l < point_->level_count(); ++l) {
-    const Prime& p = point_->prime(l);
-    multiply_residues(o.a[l], o.b[l], o.low, o.high, mma.m, mma.k);
-    for (unsigned i = 0; i < mma.m; ++i)
-      for (unsigned j = 0; j < mma.n; ++j) {
-        std::uint64_t high = p.reduce(o.high[i * n_max + j]);
-        std::uint32_t sum = p.reduce((high << 32) + o.low[i * n_max + j]);
-        std::uint32_t& r = results[i * mma.n + j].r[l];
-        r = p.add(r, sum);
-      }
+  auto take = [&](const Cell* cells, unsigned count, Type type) {
+    ids_.resize(count);
+    for (unsigned i = 0; i < count; ++i) {
+      lane_ = cells[i].lane;
+      ids_[i] = id_at(*lanes.plane, cells[i].at(), type);
+    }
+  };
+  bool dense = point_->small_primes() && mma.m == tile_rows && mma.n == tile_columns &&
+               mma.k <= tile_k_max && mma.k % 4 == 0;
+  take(mma.a, mma.m * mma.k, mma.a_type);
+  if (integer && !dense)
+    return complain(ComplaintKind::undecided,
+                    "an integer matrix product of bits that are not exact");
+  if (!dense) {
+    std::vector<Number> a = numbers_of(ids_, mma.a_type);
+    take(mma.b, mma.k * mma.n, mma.b_type);
+    return multiply_each(lanes, mma, a, numbers_of(ids_, mma.b_type), false);
   }
-  for (unsigned i = 0; i < mma.m * mma.n; ++i) put_number(lanes, mma.d[i], results[i], mma.d_type);
+  const TileOperand& a = operand(mma.k, mma.a_type, true);
+  take(mma.b, mma.k * mma.n, mma.b_type);
+  const TileOperand& b = operand(mma.k, mma.b_type, false);
+  if (!a.finite || !b.finite)
+    return multiply_each(lanes, mma, numbers_of(a.ids, mma.a_type), numbers_of(b.ids, mma.b_type),
+                         false);
+  multiply_tile(lanes, mma, a, b, false);
+}
+
+bool Field::multiply_wide(Lanes& lanes, Region& memory, const WideMma& wide) {
+  bool integer = is_integer(wide.c_type);
+  if (integer && multiply_exactly(lanes, memory, wide)) return true;
+  bool numbers = integer || (holds_number(wide.a_type) && holds_number(wide.b_type));
+  if (!point_->small_primes() || !numbers || wide.m != tile_rows || wide.k > tile_k_max ||
+      wide.k % 4 != 0)
+    return false;
+  collect_if_large();
+  arithmetic_.summary().products += std::uint64_t{wide.m} * wide.n * wide.k;
+  auto take_a = [&] {
+    ids_.resize(std::size_t{wide.m} * wide.k);
+    for (unsigned i = 0; i < ids_.size(); ++i)
+      ids_[i] = wide.a_offsets != nullptr ? id_at(*memory.plane, wide.a_offsets[i], wide.a_type)
+                                          : id_at(*lanes.plane, wide.a[i].at(), wide.a_type);
+  };
+  take_a();
+  const std::vector<std::uint32_t> a_ids = ids_;  // Places may be forgotten meanwhile.
+  const TileOperand& a = operand(wide.k, wide.a_type, true);
+  Mma mma;
+  mma.m = tile_rows, mma.n = tile_columns, mma.k = wide.k;
+  mma.a_type = wide.a_type, mma.b_type = wide.b_type;
+  mma.c_type = wide.c_type, mma.d_type = wide.d_type;
+  std::array<Cell, tile_elements> c, d;
+  mma.c = c.data(), mma.d = d.data();
+  for (unsigned begin = 0; begin < wide.n; begin += tile_columns) {
+    ids_.resize(std::size_t{wide.k} * tile_columns);
+    for (unsigned q = 0; q < wide.k; ++q)
+      for (unsigned j = 0; j < tile_columns; ++j)
+        ids_[q * tile_columns + j] =
+            id_at(*memory.plane, wide.b_offsets[q * wide.n + begin + j], wide.b_type);
+    for (unsigned i = 0; i < tile_elements; ++i) {
+      std::size_t at = std::size_t{i / tile_columns} * wide.n + begin + i % tile_columns;
+      c[i] = wide.c[at];
+      d[i] = wide.d[at];
+    }
+    const TileOperand& b = operand(wide.k, wide.b_type, false);
+    if (!a.finite || !b.finite) {
+      multiply_each(lanes, mma, numbers_of(a_ids, wide.a_type), numbers_of(b.ids, wide.b_type),
+                    wide.zero_c);
+    } else {
+      multiply_tile(lanes, mma, a, b, wide.zero_c);
+    }
+  }
+  return true;
+}
+
+/// An exact element of an integer product.
+bool Field::integer_at(const Plane& plane, std::size_t at, Type type, std::int32_t& value) {
+  unsigned bytes = width_of(type) / 8;
+  for (unsigned i = 0; i < bytes; ++i)
+    if (plane.tags[at + i] != 0) {
+      if (!any_symbolic_)
+        complain(
+            plane.tags[at + i] == poison_tag ? ComplaintKind::undefined : ComplaintKind::undecided,
+            "an integer matrix product of bits that are not exact");
+      return false;
+    }
+  std::uint32_t bits = 0;
+  std::memcpy(&bits, &plane.bits[at], bytes);
+  value = type == Type::s8 ? static_cast<std::int8_t>(bits) : static_cast<std::int32_t>(bits);
+  return true;
+}
+
+namespace {
+
+/// d[m][n] += a[m][k] * b[k][n], wrapping.
+__attribute__((target_clones("arch=haswell", "default"), optimize("O3"))) void add_integers(
+    const std::int32_t* a, const std::int32_t* b, std::int64_t* d, unsigned m, unsigned n,
+    unsigned k) {
+  for (unsigned i = 0; i < m; ++i)
+    for (unsigned q = 0; q < k; ++q) {
+      std::int32_t left = a[i * k + q];
+      for (unsigned j = 0; j < n; ++j) d[i * n + j] += left * b[q * n + j];
+    }
+}
+
+std::uint32_t as_word(std::int64_t sum, bool saturate) {
+  if (saturate) sum = std::clamp<std::int64_t>(sum, INT32_MIN, INT32_MAX);
+  return static_cast<std::uint32_t>(sum);
+}
+
+}  // namespace
+
+bool Field::multiply_exactly(Lanes& lanes, const Mma& mma) {
+  std::vector<std::int32_t> a(std::size_t{mma.m} * mma.k), b(std::size_t{mma.k} * mma.n);
+  std::vector<std::int64_t> d(std::size_t{mma.m} * mma.n);
+  for (unsigned i = 0; i < a.size(); ++i)
+    if (!integer_at(*lanes.plane, mma.a[i].at(), mma.a_type, a[i])) return !any_symbolic_;
+  for (unsigned i = 0; i < b.size(); ++i)
+    if (!integer_at(*lanes.plane, mma.b[i].at(), mma.b_type, b[i])) return !any_symbolic_;
+  for (unsigned i = 0; i < d.size(); ++i) {
+    std::int32_t c = 0;
+    if (!integer_at(*lanes.plane, mma.c[i].at(), Type::s32, c)) return !any_symbolic_;
+    d[i] = c;
+  }
+  add_integers(a.data(), b.data(), d.data(), mma.m, mma.n, mma.k);
+  for (unsigned i = 0; i < d.size(); ++i) put(lanes, mma.d[i], 4, as_word(d[i], mma.saturate));
+  return true;
+}
+
+bool Field::multiply_exactly(Lanes& lanes, Region& memory, const WideMma& wide) {
+  std::vector<std::int32_t> a(std::size_t{wide.m} * wide.k), b(std::size_t{wide.k} * wide.n);
+  std::vector<std::int64_t> d(std::size_t{wide.m} * wide.n);
+  for (unsigned i = 0; i < a.size(); ++i)
+    if (!(wide.a_offsets != nullptr
+              ? integer_at(*memory.plane, wide.a_offsets[i], wide.a_type, a[i])
+              : integer_at(*lanes.plane, wide.a[i].at(), wide.a_type, a[i])))
+      return !any_symbolic_;
+  for (unsigned i = 0; i < b.size(); ++i)
+    if (!integer_at(*memory.plane, wide.b_offsets[i], wide.b_type, b[i])) return !any_symbolic_;
+  for (unsigned i = 0; i < d.size() && !wide.zero_c; ++i) {
+    std::int32_t c = 0;
+    if (!integer_at(*lanes.plane, wide.c[i].at(), Type::s32, c)) return !any_symbolic_;
+    d[i] = c;
+  }
+  add_integers(a.data(), b.data(), d.data(), wide.m, wide.n, wide.k);
+  for (unsigned i = 0; i < d.size(); ++i) put(lanes, wide.d[i], 4, as_word(d[i], wide.saturate));
+  return true;
 }
 
 /// Infinities, NaN and poison follow IEEE rules, one product at a time.
-void Field::multiply_each(Lanes& lanes, const Mma& mma) {
-  const std::vector<Number>& wide = scratch_;
-  std::size_t b = std::size_t{mma.m} * mma.k, c = b + std::size_t{mma.k} * mma.n;
+void Field::multiply_each(Lanes& lanes, const Mma& mma, const std::vector<Number>& a,
+                          const std::vector<Number>& b, bool zero_c) {
   std::vector<Number> results;
   for (unsigned i = 0; i < mma.m; ++i)
     for (unsigned j = 0; j < mma.n; ++j) {
-      Number sum = wide[c + i * mma.n + j];
+      const Cell& cell = mma.c[i * mma.n + j];
+      Number sum = zero_c ? arithmetic_.literal(0, mma.c_type)
+                          : number_settled(id_at(*lanes.plane, cell.at(), mma.c_type));
       for (unsigned q = 0; q < mma.k; ++q)
-        sum = arithmetic_.add(arithmetic_.mul(wide[i * mma.k + q], wide[b + q * mma.n + j]), sum);
+        sum = arithmetic_.add(arithmetic_.mul(a[i * mma.k + q], b[q * mma.n + j]), sum);
       results.push_back(sum);
     }
   for (unsigned i = 0; i < mma.m * mma.n; ++i) put_number(lanes, mma.d[i], results[i], mma.d_type);

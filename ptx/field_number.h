@@ -7,7 +7,7 @@
 #include <array>
 #include <cstdint>
 
-#include "ptx/field_chain.h"
+#include "ptx/field_residues.h"
 #include "ptx/type.h"
 
 namespace lathe::ptx::field {
@@ -26,8 +26,8 @@ enum Sign : std::uint8_t {
 using Signs = std::uint8_t;
 constexpr Signs sign_part = positive | not_negative | negative | not_positive;
 
-/// Roundings on the longest path to here, by how many significant bits they keep: at most 24, 11,
-/// 8 and 4. The first only says whether there was one.
+/// Roundings on the longest path to here, by how many significant bits they keep: at most 24, 11, 8
+/// and 4. The first only says whether there was one.
 struct Rounds {
   std::array<std::uint8_t, 4> count{};
   bool operator==(const Rounds&) const = default;
@@ -48,19 +48,19 @@ constexpr Rounds rounded(Rounds a, unsigned bits) {
 
 struct Number {
   double shadow = 0;
-  std::array<std::uint32_t, levels> r{};
+  Residues r{};            // 0 where not valid.
   std::uint32_t term = 0;  // Its part that is a multiple of a maximum: index of Terms; 0: none.
   std::uint32_t set = 0;   // It is the maximum of this set: index of Maxima; 0: none.
   std::uint16_t numerator = 1, denominator = 0;  // Degrees.
-  std::uint8_t valid = 0;                        // Levels that have a residue.
-  std::uint8_t taint = 0;    // Levels that may have lost a sign: never equal, never different.
-  std::uint8_t dormant = 0;  // Levels where a logarithm lost one: exp2 turns it into taint.
+  Slots valid = 0;                               // Slots that have a residue.
+  Slots taint = 0;    // Slots that may have lost a sign: never equal, never different.
+  Slots dormant = 0;  // Slots where a logarithm lost one: exp2 turns it into taint.
   Special special = Special::finite;
   Signs signs = 0;
   std::uint8_t kind = static_cast<std::uint8_t>(Type::f32);  // The format that it is held in.
   std::uint8_t fits = 24;                                    // It has at most so many bits.
-  bool pending = false;   // Residues are the set's, computed when asked for.
-  bool reversed = false;  // Of `set`: it is -M(set), a minimum.
+  bool pending : 1 = false;   // Residues are the set's, computed when asked for.
+  bool reversed : 1 = false;  // Of `set`: it is -M(set), a minimum.
   Rounds rounds;
 
   bool finite() const { return special == Special::finite; }
@@ -71,7 +71,12 @@ struct Number {
   bool zero() const { return finite() && is(literal_bits) && shadow == 0; }
   Type type() const { return static_cast<Type>(kind); }
 };
-static_assert(sizeof(Number) <= 56);
+static_assert(sizeof(Number) == 64);
+
+/// Formats whose values are numbers here.
+constexpr bool holds_number(Type type) {
+  return is_float(type) || type == Type::tf32 || type == Type::e4m3 || type == Type::e5m2;
+}
 
 /// Significant bits of a format.
 constexpr unsigned significant_bits(Type type) {

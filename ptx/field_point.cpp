@@ -1,38 +1,111 @@
-// Inputs and literals of a point.
+// Inputs and literals of the points of an execution.
 
 #include "ptx/field_point.h"
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace lathe::ptx::field {
+namespace {
+
+/// Which chain a slot belongs to, and which of its primes it has.
+struct Place {
+  unsigned chain, level;
+};
+
+Place place_of(const PointOptions& options, unsigned slot) {
+  if (!options.linked) return {slot / levels, slot % levels};
+  return {slot % options.points, slot / options.points};
+}
+
+double power_of_two(int exponent) {
+  return std::bit_cast<double>(static_cast<std::uint64_t>(1023 + exponent) << 52);
+}
+
+Moduli moduli_of(const PointOptions& options, const std::vector<Chain>& chains) {
+  unsigned count = options.linked ? options.levels * options.points : levels;
+  std::vector<std::uint32_t> primes;
+  for (unsigned slot = 0; slot < count; ++slot) {
+    Place place = place_of(options, slot);
+    primes.push_back(chains[place.chain].primes[place.level].p);
+  }
+  return Moduli(primes);
+}
+
+}  // namespace
 
 Result<std::shared_ptr<const Point>> Point::make(PointOptions options,
                                                  std::vector<Recipe> recipes) {
-  Chain chain;
-  if (options.linked) {
-    Result<Chain> drawn = Chain::draw(options.seed, options.index, options.squares);
+  if (!options.linked) options.points = 1;
+  if (options.levels * options.points > slots_max || options.levels > levels)
+    return Error{Fault::malformed, "more residues than an execution has slots", "", {}};
+  std::vector<Chain> chains;
+  for (std::uint64_t draw = 0; chains.size() < options.points; ++draw) {
+    std::uint64_t index = options.index * 64 + draw;
+    if (!options.linked) {
+      chains.push_back(Chain::draw_independent(options.seed, index, options.prime_bits));
+      break;
+    }
+    Result<Chain> drawn = Chain::draw(options.seed, index, options.squares, options.prime_bits);
     if (!drawn) return drawn.error();
-    chain = *drawn;
-  } else {
-    chain = Chain::draw_independent(options.seed, options.index);
+    bool fresh = std::none_of(chains.begin(), chains.end(), [&](const Chain& chain) {
+      return chain.primes[0].p == drawn->primes[0].p;
+    });
+    if (fresh || draw >= 32) chains.push_back(*drawn);
   }
-  return std::shared_ptr<const Point>(new Point(std::move(options), chain, std::move(recipes)));
+  return std::shared_ptr<const Point>(
+      new Point(std::move(options), std::move(chains), std::move(recipes)));
 }
 
-Point::Point(PointOptions options, Chain chain, std::vector<Recipe> recipes)
+Point::Point(PointOptions options, std::vector<Chain> chains, std::vector<Recipe> recipes)
     : options_(std::move(options)),
-      chain_(chain),
-      names_(chain, options_.seed, options_.index),
+      chains_(std::move(chains)),
+      moduli_(moduli_of(options_, chains_)),
       recipes_(std::move(recipes)) {
-  if (!chain_.linked) return;
-  for (unsigned i = 0; i + 1 < levels; ++i)
-    powers_[i] = std::make_unique<PowersOfTwo>(chain_.primes[i]);
+  for (std::size_t i = 0; i < chains_.size(); ++i)
+    names_.emplace_back(chains_[i], options_.seed, options_.index * slots_max + i);
+  if (options_.ties) {
+    constexpr std::uint64_t pool = 4;
+    Recipe any{"", Type::f32, false, true, "", -64, 64, 1, 0, 0, 0};
+    recipes_.push_back(any);
+    std::vector<Number> ties;
+    for (std::uint64_t i = 0; i < pool; ++i) ties.push_back(input(recipes_.size() - 1, i));
+    recipes_.pop_back();
+    ties.push_back(literal(0, Type::f32));
+    for (double boundary : options_.boundaries)
+      for (double sign : {1.0, -1.0}) ties.push_back(literal(sign * boundary, Type::f32));
+    ties_ = std::move(ties);
+  }
+  if (!options_.linked) return;
+  for (unsigned slot = 0; slot + stride() < slot_count(); ++slot) {
+    const Prime& p = prime_of(slot);
+    std::uint32_t one = moduli_.one()[slot];
+    powers_[slot] = std::make_unique<PowersOfTwo>(p, p.mul(one, p.mul(one, one)));
+  }
 }
 
-DiscreteLog::Answer Point::log2(unsigned level, std::uint32_t y) const {
-  if (!logs_[level])
-    logs_[level] = std::make_unique<DiscreteLog>(prime(level), chain_.primes[level + 1].p);
-  return (*logs_[level])(y);
+Residues Point::exp2(const Residues& exponents) const {
+  Residues plain = moduli_.plain(exponents), low{}, middle{}, high{};
+  for (unsigned slot = 0; slot + stride() < slot_count(); ++slot) {
+    std::uint32_t exponent = plain[slot + stride()];
+    low[slot] = powers_[slot]->low(exponent);
+    middle[slot] = powers_[slot]->middle(exponent);
+    high[slot] = powers_[slot]->high(exponent);
+  }
+  return moduli_.mul(moduli_.mul(low, middle), high);
+}
+
+DiscreteLog::Answer Point::log2(unsigned slot, std::uint32_t y) const {
+  std::unique_lock<std::mutex> lock(logs_lock_);
+  if (!logs_[slot]) {
+    Place place = place_of(options_, slot);
+    logs_[slot] = std::make_unique<DiscreteLog>(prime_of(slot),
+                                                chains_[place.chain].primes[place.level + 1].p);
+  }
+  const DiscreteLog& log = *logs_[slot];
+  lock.unlock();
+  return log(y);
 }
 
 double Point::shadow_of(const Recipe& recipe, std::uint64_t random, std::uint64_t more) const {
@@ -44,7 +117,9 @@ double Point::shadow_of(const Recipe& recipe, std::uint64_t random, std::uint64_
     double boundary = options_.boundaries[(more >> 8) % options_.boundaries.size()];
     value = sign * boundary * (1 + ((more >> 6 & 1) != 0 ? 1e-3 : -1e-3) * (0.5 + unit));
   } else if (kind < 6) {
-    value = sign * recipe.scale * std::exp2(unit * 14 - 12);
+    // Between 2^-12 and 4, each power of two as often.
+    int exponent = static_cast<int>(more >> 40) & 0x3FFF;
+    value = sign * recipe.scale * power_of_two(exponent % 14 - 12) * (1 + unit);
   } else {
     value = recipe.offset + recipe.scale * (2 * unit - 1) * 1.7;
   }
@@ -57,15 +132,29 @@ Number Point::input(std::size_t tensor, std::uint64_t element) const {
   const Recipe& recipe = recipes_[tensor];
   Number number;
   std::uint64_t base = mix(key(3, 1) + tensor, element);
-  number.shadow = shadow_of(recipe, mix(base + 1), mix(base + 2));
-  for (unsigned level = 0; level < options_.levels; ++level) {
-    const Prime& p = prime(level);
-    std::uint32_t root = p.reduce(mix(base + 3 + level));
-    if (root == 0) root = 1;
-    std::uint32_t square = p.mul(root, root);
-    number.r[level] = number.shadow < 0 ? p.negate(square) : square;
+  std::uint64_t random = mix(base + 1), more = mix(base + 2);
+  number.shadow = shadow_of(recipe, random, more);
+  Residues words;
+  for (unsigned i = 0; i < slots_max; i += 2) {
+    std::uint64_t word = (more + i * random) * 0x9E3779B97F4A7C15ull;
+    word ^= word >> 29;
+    word *= 0xBF58476D1CE4E5B9ull;
+    words[i] = static_cast<std::uint32_t>(word >> 32);
+    words[i + 1] = static_cast<std::uint32_t>(word ^ word >> 40);
   }
-  number.valid = every_level();
+  number.r = moduli_.scaled(words);
+  if (options_.linked) {
+    // A square of the shadow's sign, so that roots and sums of squares find theirs.
+    number.r = moduli_.mul(number.r, number.r);
+    if (number.shadow < 0) number.r = moduli_.negate(number.r);
+  }
+  const Number* tie =
+      ties_.empty() || (more >> 24 & 15) != 0 ? nullptr : &ties_[(more >> 32) % ties_.size()];
+  if (tie != nullptr && tie->shadow >= recipe.low && tie->shadow <= recipe.high) {
+    number.r = tie->r;
+    number.shadow = tie->shadow;
+  }
+  number.valid = every_slot();
   number.signs = recipe.signs;
   number.kind = static_cast<std::uint8_t>(recipe.type);
   number.fits = static_cast<std::uint8_t>(significant_bits(recipe.type));
@@ -77,7 +166,7 @@ Number Point::literal(double value, Type type) const {
   number.kind = static_cast<std::uint8_t>(type);
   number.fits = static_cast<std::uint8_t>(significant_bits(type));
   number.numerator = 0;
-  number.valid = every_level();
+  number.valid = every_slot();
   number.shadow = value;
   number.signs = literal_bits;
   if (std::isnan(value)) {
@@ -93,8 +182,10 @@ Number Point::literal(double value, Type type) const {
   number.shadow = reading.value();
   if (reading.exponent >= 0 && reading.denominator == 1 && reading.named == Named::one)
     number.signs |= integral;
-  for (unsigned level = 0; level < options_.levels; ++level)
-    number.r[level] = names_.residue(reading, level);
+  for (unsigned slot = 0; slot < slot_count(); ++slot) {
+    Place place = place_of(options_, slot);
+    number.r[slot] = moduli_.enter(slot, names_[place.chain].residue(reading, place.level));
+  }
   return number;
 }
 

@@ -3,6 +3,8 @@
 #include "ptx/field_run.h"
 
 #include <algorithm>
+#include <bit>
+#include <unordered_set>
 
 #include "ptx/machine.h"
 
@@ -39,6 +41,99 @@ struct Watched : OrderObserver {
   }
 };
 
+/// Names what the order observer would see of a block: two blocks of one name differ by where in
+/// the global buffers they are, and in nothing that could be a race. Whatever the order observer
+/// comes to look at must be hashed here too.
+class Skeleton : public NoObserver {
+ public:
+  static constexpr bool active = true;
+
+  Skeleton(const std::vector<Buffer>& buffers, std::uint64_t key)
+      : writable_(writable(buffers)), key_(key) {
+    for (unsigned i = 0; i < lane_count; ++i) factors_[i] = mix(key, i) | 1;
+  }
+  Field* field = nullptr;
+  std::uint64_t name() const { return name_; }
+
+  void on_block(const Program&, std::uint64_t, std::uint32_t warps, std::uint32_t threads) {
+    name_ = mix(key_, warps * 4096 + threads);
+    bases_.assign(writable_.size(), ~std::uint64_t{0});
+  }
+  void on_issue(std::uint32_t warp, std::uint32_t instruction, Mask active) {
+    field->arithmetic().set_instruction(instruction);
+    take(std::uint64_t{warp} << 32 | instruction, active);
+  }
+  void on_access(const Access& access);
+  void on_barrier_arrive(std::uint32_t warp, std::uint32_t, unsigned id, std::uint32_t threads,
+                         Mask mask, bool waits) {
+    take(std::uint64_t{warp} << 32 | id << 16 | threads << 1 | (waits ? 1 : 0), mask);
+  }
+  void on_barrier_complete(unsigned id, std::span<const Mask> arrived,
+                           std::span<const Mask> waiting) {
+    for (Mask mask : arrived) take(id, mask);
+    for (Mask mask : waiting) take(id + 64, mask);
+  }
+  void on_async_wait(std::uint32_t warp, std::uint32_t, Mask mask, std::uint32_t pending) {
+    take(std::uint64_t{warp} << 32 | pending, mask);
+  }
+  void on_mbarrier_init(std::uint32_t, std::uint32_t, std::uint64_t offset, std::uint32_t count) {
+    take(offset, count);
+  }
+  void on_mbarrier_arrive(std::uint32_t, std::uint32_t, Mask mask, std::uint64_t offset,
+                          std::uint64_t phase) {
+    take(offset << 32 ^ phase, mask);
+  }
+  void on_mbarrier_wait(std::uint32_t, std::uint32_t, Mask mask, std::uint64_t offset,
+                        std::uint64_t phase) {
+    take(offset << 32 ^ phase << 1 ^ 1, mask);
+  }
+
+  void on_unit(const UnitEvent& event) {
+    take(static_cast<std::uint64_t>(event.kind) | static_cast<std::uint64_t>(event.unit) << 8 |
+             std::uint64_t{event.warp} << 16 | std::uint64_t{event.pending} << 40,
+         event.mask);
+    take(event.offset, event.phase);
+  }
+
+ private:
+  void take(std::uint64_t a, std::uint64_t b) {
+    name_ = (name_ ^ a) * 0x9E3779B97F4A7C15ull;
+    name_ = (name_ ^ name_ >> 29 ^ b) * 0xBF58476D1CE4E5B9ull;
+  }
+
+  std::vector<bool> writable_;
+  std::uint64_t key_, name_ = 0;
+  std::array<std::uint64_t, lane_count> factors_{};
+  std::vector<std::uint64_t> bases_;
+};
+
+void Skeleton::on_access(const Access& access) {
+  bool global = access.space == Space::global && access.buffers != nullptr;
+  std::uint64_t sum = 0;
+  for (Mask left = access.mask; left != 0; left &= left - 1) {
+    auto lane = static_cast<unsigned>(std::countr_zero(left));
+    std::uint64_t address = (*access.addresses)[lane];
+    if (global) {
+      std::uint32_t buffer = (*access.buffers)[lane];
+      if (buffer >= writable_.size() || !writable_[buffer]) continue;
+      if (bases_[buffer] == ~std::uint64_t{0}) bases_[buffer] = address;
+      address -= bases_[buffer];
+      sum += (buffer + 1) * 0x51ED270B7F4A7C15ull;
+    }
+    sum += (address + 1) * factors_[lane];
+  }
+  std::uint64_t what = static_cast<std::uint64_t>(access.space) | std::uint64_t{access.bytes} << 8 |
+                       static_cast<std::uint64_t>(access.kind) << 40 |
+                       static_cast<std::uint64_t>(access.proxy) << 44 |
+                       std::uint64_t{access.asynchronous} << 48 |
+                       std::uint64_t{access.relaxed} << 49 | std::uint64_t{access.warp} << 50;
+  take(what, access.mask);
+  take(sum ^ sum >> 31, access.instruction);
+  take(static_cast<std::uint64_t>(access.unit) | std::uint64_t{access.issuer} << 8 |
+           std::uint64_t{access.mbarrier} << 16 | access.completes << 20,
+       access.phase);
+}
+
 }  // namespace
 
 struct FieldRunner::State {
@@ -53,21 +148,44 @@ struct FieldRunner::State {
             launch.schedule,
             launch.steps_max,
             0},
+        skeleton(launch.buffers, field.arithmetic().point().key(2, 3)),
         watched(launch.buffers),
         plain_machine(field, unwatched, run),
+        named_machine(field, skeleton, run),
         ordered_machine(field, watched, run) {
     unwatched.field = &field;
+    skeleton.field = &field;
     watched.field = &field;
   }
+
+  std::optional<Trap> run_watched(std::uint64_t block);
 
   FieldLaunch launch;
   Field field;
   Run run;
   Unwatched unwatched;
+  Skeleton skeleton;
   Watched watched;
+  std::unordered_set<std::uint64_t> seen;  // Names of blocks that were watched.
   Machine<Field, Unwatched> plain_machine;
+  Machine<Field, Skeleton> named_machine;
   Machine<Field, Watched> ordered_machine;
 };
+
+/// A block is watched unless one like it was. Where writes were harmless because they wrote what
+/// was there, which is a matter of values, every block is watched.
+std::optional<Trap> FieldRunner::State::run_watched(std::uint64_t block) {
+  if (watched.harmless() == 0) {
+    std::optional<Trap> trap = named_machine.run_block(block);
+    if (!trap && seen.contains(skeleton.name())) return trap;
+    field.finish_block();
+    field.initial_reads();
+    field.forget();
+  }
+  std::optional<Trap> trap = ordered_machine.run_block(block);
+  if (!trap && watched.findings().empty()) seen.insert(skeleton.name());
+  return trap;
+}
 
 FieldRunner::FieldRunner(std::shared_ptr<const Point> point, FieldLaunch launch)
     : state_(std::make_unique<State>(std::move(point), std::move(launch))) {}
@@ -77,9 +195,9 @@ FieldRunner::Outcome FieldRunner::run(std::uint64_t block) {
   State& s = *state_;
   Outcome outcome;
   s.field.forget();
-  outcome.trap =
-      s.launch.watch_order ? s.ordered_machine.run_block(block) : s.plain_machine.run_block(block);
+  outcome.trap = s.launch.watch_order ? s.run_watched(block) : s.plain_machine.run_block(block);
   outcome.written = s.field.finish_block();
+  outcome.initial_reads = s.field.initial_reads();
   if (!outcome.trap && s.field.complaint() != nullptr) {
     Trap trap;
     trap.kind = TrapKind::undecided;
@@ -99,7 +217,8 @@ const OrderObserver* FieldRunner::order() const {
 }
 
 std::uint64_t FieldRunner::steps() const {
-  return state_->plain_machine.steps() + state_->ordered_machine.steps();
+  return state_->plain_machine.steps() + state_->named_machine.steps() +
+         state_->ordered_machine.steps();
 }
 
 std::uint64_t FieldRunner::peak_numbers() const { return state_->field.peak_numbers(); }

@@ -32,6 +32,8 @@ class FieldRunner {
   struct Outcome {
     std::optional<Trap> trap;
     std::vector<Written> written;
+    /// Elements of tensors that change, read before the block wrote them.
+    std::vector<std::pair<std::uint32_t, std::uint64_t>> initial_reads;
   };
   Outcome run(std::uint64_t block);
   Summary& summary();

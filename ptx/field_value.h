@@ -28,7 +28,9 @@ struct BitsValue {
   std::array<Tag, bytes> tags;  // Where not exact.
 
   BitsValue() = default;
-  BitsValue(Field* domain, Unsigned exact_bits) : field(domain), bits(exact_bits) {}
+  BitsValue(Field* domain, Unsigned exact_bits) : field(domain), bits(exact_bits) {
+    if constexpr (bytes == 1) tags = {};
+  }
   /// Of a comparison's truth, which is only stored.
   explicit BitsValue(std::uint32_t truth) requires(T == Type::pred) : bits(truth) {}
 
@@ -40,6 +42,8 @@ struct BitsValue {
   }
   Tag tag(unsigned byte) const { return exact ? 0 : tags[byte]; }
   std::uint8_t byte(unsigned i) const { return static_cast<std::uint8_t>(bits >> (8 * i)); }
+
+  const std::uint8_t* bytes_at() const { return reinterpret_cast<const std::uint8_t*>(&bits); }
 
   auto held() const {
     if constexpr (is_signed(T)) {
@@ -87,6 +91,12 @@ BitsValue<To> opaque(Field* field, const A&... operands) {
     field->complain(ComplaintKind::undecided, "an integer operation on the bits of a float");
   return all_poison<To>(field);
 }
+
+}  // namespace lathe::ptx::field
+
+#include "ptx/field_symbolic.h"
+
+namespace lathe::ptx::field {
 
 template <Type T>
 NumberValue<T> made(Field* field, Number number, bool exact = false) {
@@ -152,12 +162,18 @@ NumberValue<T> literal(NumberValue<T> like, std::uint64_t bits) {
       like.field, static_cast<typename BitsValue<untyped_of(T)>::Unsigned>(bits)));
 }
 
+/// Names of functions that words remember; below 2^32 so that no address is one of them.
+constexpr std::uint64_t wrapping_names = 1u << 20;
+
 #define FIELD_WRAPPING(symbol)                                                 \
   template <Type T>                                                            \
   BitsValue<T> operator symbol(const BitsValue<T>& a, const BitsValue<T>& b) { \
-    if (!a.exact || !b.exact) return opaque<T>(a.field, a, b);                 \
     using U = typename BitsValue<T>::Unsigned;                                 \
     using W = std::conditional_t<(sizeof(U) < 8), std::uint64_t, U>;           \
+    if (!a.exact || !b.exact)                                                  \
+      return symbolic<T>(                                                      \
+          a.field, wrapping_names + #symbol[0],                                \
+          [](std::uint64_t x, std::uint64_t y) { return x symbol y; }, a, b);  \
     return {a.field, static_cast<U>(W{a.bits} symbol W{b.bits})};              \
   }
 FIELD_WRAPPING(+)
@@ -169,12 +185,6 @@ template <Type T>
 BitsValue<T> operator-(const BitsValue<T>& a) {
   return literal(a, 0) - a;
 }
-template <Type T>
-BitsValue<T> operator~(const BitsValue<T>& a) {
-  if (!a.exact) return opaque<T>(a.field, a);
-  return {a.field, static_cast<typename BitsValue<T>::Unsigned>(~a.bits)};
-}
-
 enum class Logic : std::uint8_t { both, either, differ };
 
 /// Sign operations on a whole float, or on both halves of a pair: the other operand is exact.
@@ -188,7 +198,7 @@ std::optional<BitsValue<T>> sign_operation(Logic logic, const BitsValue<T>& valu
     for (unsigned at = 0; at < BitsValue<T>::bytes;) {
       Tag first = value.tag(at);
       if (first == 0 || first == poison_tag || (first & 7) != 0) return std::nullopt;
-      const Number& number = value.field->number(first >> 3);
+      const Number number = value.field->number(first >> 3);
       unsigned width = width_of(number.type()) / 8;
       if (at + width > BitsValue<T>::bytes) return std::nullopt;
       for (unsigned i = 1; i < width; ++i)
@@ -249,6 +259,12 @@ BitsValue<T> logical(Logic logic, const BitsValue<T>& a, const BitsValue<T>& b) 
     if (auto result = sign_operation(logic, b, a)) return *result;
   if (b.exact && !a.exact)
     if (auto result = sign_operation(logic, a, b)) return *result;
+  if (any_word(a.field, a) || any_word(a.field, b)) {
+    std::optional<Word> x = word_of(a.field, a), y = word_of(a.field, b);
+    auto what = static_cast<Words::Bitwise>(logic);
+    std::optional<Word> result = x && y ? a.field->words().bitwise(what, *x, *y) : std::nullopt;
+    if (result) return from_word<T>(a.field, *result);
+  }
   return bytewise(logic, a, b);
 }
 
@@ -262,6 +278,13 @@ FIELD_LOGICAL(&, Logic::both)
 FIELD_LOGICAL(|, Logic::either)
 FIELD_LOGICAL(^, Logic::differ)
 #undef FIELD_LOGICAL
+template <Type T>
+BitsValue<T> operator~(const BitsValue<T>& a) {
+  auto inverted = static_cast<typename BitsValue<T>::Unsigned>(~a.bits);
+  if (!a.exact)
+    return a ^ BitsValue<T>(a.field, static_cast<decltype(inverted)>(~decltype(inverted){0}));
+  return {a.field, inverted};
+}
 
 template <Type T>
 bool both_exact(const BitsValue<T>& a, const BitsValue<T>& b) {
@@ -309,9 +332,36 @@ BitsValue<T> moved_bytes(const BitsValue<T>& a, int bytes) {
   finish_bits(out);
   return out;
 }
+/// Of integer data: by a known number of bits, or as any function.
+template <Type T, class F>
+BitsValue<T> shifted_word(const BitsValue<T>& a, const BitsValue<Type::u32>& by, F function,
+                          int direction) {
+  if constexpr (BitsValue<T>::bytes <= 8) {
+    std::optional<Word> word = by.exact ? word_of(a.field, a) : std::nullopt;
+    if (word) {
+      int bits = static_cast<int>(std::min<std::uint32_t>(by.bits, 64));
+      if (auto out =
+              a.field->words().shifted(*word, direction * bits, direction < 0 && is_signed(T)))
+        return from_word<T>(a.field, *out);
+    }
+    return symbolic<T>(a.field,
+                       wrapping_names + 256 + static_cast<std::uint64_t>(direction + 1) +
+                           (is_signed(T) ? 8 : 0) + width_of(T) * 16,
+                       function, a, by);
+  } else {
+    return opaque<T>(a.field, a, by);
+  }
+}
 template <Type T>
 BitsValue<T> shift_left(const BitsValue<T>& a, const BitsValue<Type::u32>& by) {
   using U = typename BitsValue<T>::Unsigned;
+  if (any_word(a.field, a) || any_word(a.field, by))
+    return shifted_word(
+        a, by,
+        [](std::uint64_t x, std::uint64_t n) {
+          return n >= width_of(T) ? std::uint64_t{0} : x << n;
+        },
+        1);
   if (!by.exact || (!a.exact && by.bits % 8 != 0)) return opaque<T>(a.field, a, by);
   if (by.bits >= width_of(T)) return {a.field, 0};
   if (!a.exact) return moved_bytes(a, static_cast<int>(by.bits / 8));
@@ -320,6 +370,16 @@ BitsValue<T> shift_left(const BitsValue<T>& a, const BitsValue<Type::u32>& by) {
 template <Type T>
 BitsValue<T> shift_right(const BitsValue<T>& a, const BitsValue<Type::u32>& by) {
   using U = typename BitsValue<T>::Unsigned;
+  if (any_word(a.field, a) || any_word(a.field, by))
+    return shifted_word(
+        a, by,
+        [](std::uint64_t x, std::uint64_t n) {
+          if (!is_signed(T)) return n >= width_of(T) ? std::uint64_t{0} : x >> n;
+          auto held = static_cast<std::int64_t>(x << (64 - width_of(T)));
+          return static_cast<std::uint64_t>(held >>
+                                            std::min<std::uint64_t>(n + 64 - width_of(T), 63));
+        },
+        -1);
   if (!by.exact || (!a.exact && (by.bits % 8 != 0 || is_signed(T))))
     return opaque<T>(a.field, a, by);
   bool beyond = by.bits >= width_of(T);
@@ -331,6 +391,11 @@ BitsValue<T> shift_right(const BitsValue<T>& a, const BitsValue<Type::u32>& by) 
 template <Type T>
 auto widen(const BitsValue<T>& a) {
   using To = BitsValue<twice(T)>;
+  if (any_word(a.field, a)) {
+    std::optional<Word> word = word_of(a.field, a);
+    if (word) word = a.field->words().resized(*word, width_of(twice(T)), is_signed(T));
+    if (word) return from_word<twice(T)>(a.field, *word);
+  }
   if (!a.exact) return opaque<twice(T)>(a.field, a);
   return To{a.field, static_cast<typename To::Unsigned>(a.held())};
 }
@@ -349,9 +414,20 @@ const BitsValue<V>& as_bits(const BitsValue<V>& a) {
 }
 
 template <Type To, class F, class A, class... Rest>
-auto exactly(Form, F function, const A& first, const Rest&... rest) {
+auto exactly([[maybe_unused]] Form f, F function, const A& first, const Rest&... rest) {
   auto apply = [&](const auto&... sources) -> BitsValue<untyped_of(To)> {
-    if (!(sources.exact && ...)) return opaque<untyped_of(To)>(first.field, sources...);
+    if (!(sources.exact && ...)) {
+      static const char place = 0;
+      std::uint64_t name = mix(reinterpret_cast<std::uintptr_t>(&place),
+                               f.constant ^ std::uint64_t{f.flags} << 32 ^
+                                   std::uint64_t{static_cast<std::uint8_t>(f.comparison)} << 56 ^
+                                   std::uint64_t{f.row} << 40) |
+                           1ull << 63;
+      if (Field::moves_bits(f.row))
+        if (auto moved = moved_word<untyped_of(To)>(first.field, name, function, sources...))
+          return *moved;
+      return symbolic<untyped_of(To)>(first.field, name, function, sources...);
+    }
     return {first.field, static_cast<typename BitsValue<untyped_of(To)>::Unsigned>(
                              function(bits_of_value(sources)...))};
   };

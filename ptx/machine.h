@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "ptx/isa/functions.h"
+#include "ptx/machine_wide.h"
 #include "ptx/rules.h"
 #include "ptx/run.h"
 #include "ptx/shared_matrix.h"
@@ -328,6 +329,7 @@ class Machine {
   std::vector<Region> variables_;
   std::vector<std::uint64_t> variable_addresses_;
   std::uint64_t shared_bytes_ = 0, last_buffer_ = 0;
+  WideProducts wide_;
   std::optional<Trap> trap_;
 };
 

@@ -106,8 +106,7 @@ void Machine<D, O>::atomic_element(Warp& warp, const Operation& op, Mask active,
     Region& region = *at[lane].region;
     std::uint64_t where = at[lane].offset + offset;
     if constexpr (requires { d_.reduce(region, where, warp.lanes, op, lane); }) {
-      d_.reduce(region, where, warp.lanes, op, lane);
-      continue;
+      if (d_.reduce(region, where, warp.lanes, op, lane)) continue;
     }
     d_.read(region, where, warp.lanes, cell(1, lane), bytes);
     if (op.form.type == Type::b128)

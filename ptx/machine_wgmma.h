@@ -106,12 +106,11 @@ void Machine<D, O>::warpgroup_multiply(Warp& warp, const Operation& op, Mask act
   SharedMatrix b = SharedMatrix::read(*b_bits), a;
   const Matrix& first = program_.matrices[op.matrix];
   std::vector<std::uint64_t> units;
-  if (op.fixed[0].present()) {
+  bool a_shared = op.fixed[0].present();
+  if (a_shared) {
     auto a_bits = uniform(warp, op, op.fixed[0], "a matrix descriptor");
     if (!a_bits) return;
     a = SharedMatrix::read(*a_bits);
-    if (!gather(warp, op, a, first.a, now_warp_ % warps_each_ % 4 * 16, true, first.k, units))
-      return;
   }
   if (!a.supported || !b.supported)
     return trap(TrapKind::unsupported, "a matrix descriptor with a base offset", op, 0);
@@ -124,11 +123,18 @@ void Machine<D, O>::warpgroup_multiply(Warp& warp, const Operation& op, Mask act
     event.mask = active;
     o_.on_unit(event);
   }
-  for (unsigned slice = 0; slice < op.element_count; ++slice) {
+  unsigned row = now_warp_ % warps_each_ % 4 * 16;
+  bool zero = (*scale & 1) == 0, flips = (op.form.constant & 4) != 0;
+  bool done =
+      !flips &&
+      wide_.multiply(d_, warp.lanes, *here().shared, {run_.shared_base, shared_bytes_}, program_,
+                     op, a_shared ? &a : nullptr, b, row, zero, O::active ? &units : nullptr);
+  if (!done && a_shared && !gather(warp, op, a, first.a, row, true, first.k, units)) return;
+  for (unsigned slice = 0; slice < op.element_count && !done; ++slice) {
     const Matrix& matrix = program_.matrices[op.matrix + slice];
     if (!gather(warp, op, b, matrix.b, 8 * slice, false, matrix.k, units)) return;
-    if ((op.form.constant & 4) != 0) flip_signs(warp.lanes, op, matrix.b, matrix.b_type);
-    if ((*scale & 1) == 0)
+    if (flips) flip_signs(warp.lanes, op, matrix.b, matrix.b_type);
+    if (zero)
       for (const Cell& cell : matrix.d) d_.put(warp.lanes, cell, width_of(matrix.d_type) / 8, 0);
     multiply_one(warp.lanes, op, matrix);
   }

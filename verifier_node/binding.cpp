@@ -19,7 +19,8 @@ namespace {
 constexpr std::uint64_t recipe_stream = 0x5EC1, input_stream = 0x14B7;
 
 bool proved_as_number(Dtype dtype) {
-  return dtype == Dtype::f16 || dtype == Dtype::bf16 || dtype == Dtype::f32 || dtype == Dtype::f64;
+  return dtype == Dtype::f16 || dtype == Dtype::bf16 || dtype == Dtype::f32 ||
+         dtype == Dtype::f64 || dtype == Dtype::e4m3 || dtype == Dtype::e5m2;
 }
 
 ptx::field::Signs signs_of_range(double low, double high) {
@@ -36,7 +37,7 @@ double unit(std::uint64_t random) { return static_cast<double>(random >> 11) * 0
 
 /// Whether residues and shadows stand for the elements; fills in their range.
 bool as_numbers(const Tensor& tensor, std::uint64_t seed, std::uint64_t stream, Recipe& recipe) {
-  if (!proved_as_number(tensor.dtype)) return false;
+  if (!carried_as_numbers(tensor)) return false;
   bool normal = std::holds_alternative<Values::Normal>(tensor.values.kind) ||
                 std::holds_alternative<Values::AnyBits>(tensor.values.kind);
   double spread = std::exp2(3 * unit(philox64(seed, stream, 0)) - 1);
@@ -71,6 +72,10 @@ Type type_of(Dtype dtype) {
       return Type::f16;
     case Dtype::bf16:
       return Type::bf16;
+    case Dtype::e4m3:
+      return Type::e4m3;
+    case Dtype::e5m2:
+      return Type::e5m2;
     default:
       break;
   }
@@ -133,28 +138,61 @@ std::string parameter_bytes(const Contract& contract) {
 }
 
 Result<std::vector<Recipe>> recipes_of(const Contract& contract, std::uint64_t seed,
-                                       std::uint64_t point, std::vector<std::string>& sampled) {
+                                       std::uint64_t point, std::vector<std::string>& sampled,
+                                       bool symbolic) {
   std::vector<Recipe> recipes;
   for (std::size_t i = 0; i < contract.tensors.size(); ++i) {
     const Tensor& tensor = contract.tensors[i];
     Recipe recipe;
     recipe.name = tensor.name;
     recipe.type = type_of(tensor.dtype);
+    recipe.changes = tensor.role == Role::inout;
     recipe.output = tensor.role == Role::output || tensor.role == Role::scratch;
     if (!recipe.output) {
+      recipe.elements = tensor.span_bytes() / std::max(1u, ptx::width_of(recipe.type) / 8);
       recipe.computed = as_numbers(tensor, seed, recipe_stream + point * 64 + i, recipe);
       if (!recipe.computed) {
         std::uint64_t drawn = philox64(seed, input_stream, point);
         Result<std::string> bytes = make_input(contract, i, InputClass::declared, drawn);
         if (!bytes) return bytes.error();
         recipe.bytes = *std::move(bytes);
-        if (!std::holds_alternative<Values::Zero>(tensor.values.kind))
+        recipe.symbolic = symbolic && may_be_words(tensor);
+        if (!std::holds_alternative<Values::Zero>(tensor.values.kind) && !recipe.symbolic)
           sampled.push_back("elements of tensor " + tensor.name);
       }
     }
     recipes.push_back(std::move(recipe));
   }
   return recipes;
+}
+
+bool carried_as_numbers(const Tensor& tensor) {
+  const auto& kind = tensor.values.kind;
+  return proved_as_number(tensor.dtype) && (std::holds_alternative<Values::Normal>(kind) ||
+                                            std::holds_alternative<Values::AnyBits>(kind) ||
+                                            std::holds_alternative<Values::Uniform>(kind));
+}
+
+bool may_be_words(const Tensor& tensor) {
+  const auto& kind = tensor.values.kind;
+  bool data = std::holds_alternative<Values::Integers>(kind) ||
+              std::holds_alternative<Values::AnyBits>(kind) ||
+              std::holds_alternative<Values::Normal>(kind);
+  return data && tensor.role == Role::input && !ptx::field::holds_number(type_of(tensor.dtype)) &&
+         bits_of(tensor.dtype) <= 32 && bits_of(tensor.dtype) >= 8;
+}
+
+double possibilities(const Tensor& tensor) {
+  const auto& kind = tensor.values.kind;
+  if (const auto* range = std::get_if<Values::Integers>(&kind))
+    return static_cast<double>(range->high) - static_cast<double>(range->low) + 1 +
+           static_cast<double>(range->extra.size());
+  if (const auto* list = std::get_if<Values::List>(&kind))
+    return static_cast<double>(list->values.size());
+  if (std::holds_alternative<Values::AnyBits>(kind) ||
+      std::holds_alternative<Values::Normal>(kind) || std::holds_alternative<Values::Uniform>(kind))
+    return std::ldexp(1, static_cast<int>(bits_of(tensor.dtype)));
+  return 2;
 }
 
 std::vector<std::uint64_t> index_of(const Tensor& tensor, std::uint64_t element) {

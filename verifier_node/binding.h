@@ -29,7 +29,17 @@ std::string parameter_bytes(const Contract& contract);
 /// random number (indices, masks) is drawn exactly, and its name goes to `sampled`.
 Result<std::vector<ptx::field::Recipe>> recipes_of(const Contract& contract, std::uint64_t seed,
                                                    std::uint64_t point,
-                                                   std::vector<std::string>& sampled);
+                                                   std::vector<std::string>& sampled,
+                                                   bool symbolic = false);
+/// Whether its elements can be words: integers that are data.
+bool may_be_words(const Tensor& tensor);
+
+/// Whether residues and shadows stand for its elements.
+bool carried_as_numbers(const Tensor& tensor);
+
+/// How many values an element of a tensor may have that is drawn, not carried as residues, where
+/// they are data: indices are addresses, which the machine checks one by one.
+double possibilities(const Tensor& tensor);
 
 /// Index of an element of the span by dimension.
 std::vector<std::uint64_t> index_of(const Tensor& tensor, std::uint64_t element);

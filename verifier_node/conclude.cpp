@@ -6,6 +6,7 @@
 
 #include "base/random.h"
 #include "verifier_node/binding.h"
+#include "verifier_node/precision.h"
 #include "verifier_node/verifier.h"
 
 namespace lathe::verifier_node {
@@ -73,6 +74,16 @@ Result<std::optional<Witness>> Verifier::search(const StressPlan& plan) {
     }
   }
   return std::optional<Witness>{};
+}
+
+/// The same for every doubt, so once: on sampled blocks.
+Result<std::optional<Witness>> Verifier::search_sampled() {
+  if (!searched_) {
+    Result<std::optional<Witness>> found = search(sampled_blocks(4));
+    if (!found) return found.error();
+    searched_ = *std::move(found);
+  }
+  return *searched_;
 }
 
 Result<Done> Verifier::conclude_stopped(const StoppedBlock& stopped) {
@@ -185,6 +196,11 @@ Result<Done> Verifier::conclude_difference(const Difference& difference) {
     case Kind::shallow:
       undecided("unsupported", element + " nests exponentials deeper than the chain of primes");
       return Done{};
+    case Kind::between:
+      findings_.set(Check::races, CheckState::failed);
+      undecided("not_witnessed",
+                "one block reads " + element + ", which another writes, and blocks have no order");
+      return Done{};
     default:
       break;
   }
@@ -225,7 +241,7 @@ Result<Done> Verifier::conclude_obligations() {
     return Done{};
   }
   if (!precision_ && unsigned_divisors_ == 0 && unguarded_ == 0) return Done{};
-  Result<std::optional<Witness>> witness = search(sampled_blocks(4));
+  Result<std::optional<Witness>> witness = search_sampled();
   if (!witness) return witness.error();
   auto line = [&](std::int64_t at) {
     return at < 0
@@ -250,42 +266,31 @@ Result<Done> Verifier::conclude_obligations() {
   return Done{};
 }
 
-/// The line of a function that is known to eleven bits only and that the reference does without; 0:
-/// there is none.
-std::uint32_t coarse_function(const Sides& sides, const std::string& entry) {
-  auto first = [&](const ptx::Module& module) -> std::uint32_t {
-    const ptx::Function* function = module.find_entry(entry);
-    if (function == nullptr) return 0;
-    for (const ptx::Instruction& instruction : function->instructions)
-      if (instruction.opcode == "tanh") return instruction.span.line;
-    return 0;
-  };
-  return first(*sides.reference.module) == 0 ? first(*sides.candidate.module) : 0;
-}
-
 /// Equal on the pieces that the shadows entered, at the magnitudes that they had; but the candidate
 /// has pieces that the reference has not, or goes where floats end and reals do not.
 Result<Done> Verifier::conclude_pieces() {
-  bool new_pieces = atoms_ != 0 || (candidate_.comparisons != 0 && reference_.comparisons == 0) ||
-                    (candidate_.winners + candidate_.maxima != 0 &&
-                     reference_.winners + reference_.maxima == 0) ||
-                    (candidate_.floors != 0 && reference_.floors == 0);
-  std::uint32_t coarse = coarse_function(sides_, contract_->entry);
-  if (coarse != 0) {
+  // The larger of two is among the atoms; of more, a set's function has no pieces, but in weak
+  // mode.
+  bool weak = !plan_.strict_maximum && candidate_.winners != 0 && reference_.winners == 0;
+  bool new_pieces = atoms_ != 0 || weak || (candidate_.floors != 0 && reference_.floors == 0);
+  std::optional<Coarse> coarse =
+      coarse_function(*sides_.reference.module, *sides_.candidate.module, contract_->entry);
+  // What the reference itself does not keep is no demand.
+  if (!coarse && !below_contract(*sides_.reference.module, contract_->entry, contract_->precision))
+    coarse = below_contract(*sides_.candidate.module, contract_->entry, contract_->precision);
+  if (coarse) {
     findings_.set(Check::precision, CheckState::failed);
-    undecided("precision",
-              "tanh.approx is exact to 2^-11 only, and the reference does without it (line " +
-                  std::to_string(coarse) + ")");
+    undecided("precision", coarse->what + " (line " + std::to_string(coarse->line) + ")");
     return Done{};
   }
   if (!new_pieces && !out_of_range_) return Done{};
-  Result<std::optional<Witness>> witness = search(sampled_blocks(4));
+  Result<std::optional<Witness>> witness = search_sampled();
   if (!witness) return witness.error();
-  std::string why = new_pieces
-                        ? "it compares data that the reference does not compare, so that some "
-                          "inputs may take a piece that no point entered"
-                        : "it passes through magnitudes far from all that the reference "
-                          "reaches, where floats overflow or vanish";
+  std::string why = new_pieces ? "it compares data that the reference does not compare, so that "
+                                 "some "
+                                 "inputs may take a piece that no point entered"
+                               : "it passes through magnitudes far from all that the reference "
+                                 "reaches, where floats overflow or vanish";
   if (*witness) {
     findings_.set(Check::stress, CheckState::failed);
     refute(**witness, (*witness)->kind, "equal at the points, but " + why);

@@ -3,6 +3,8 @@
 #include "verifier_node/equality.h"
 
 #include <algorithm>
+#include <atomic>
+#include <thread>
 
 #include "verifier_node/binding.h"
 
@@ -26,54 +28,121 @@ FieldLaunch launch_of(const Sides& sides, Side side, const PointRequest& request
   return launch;
 }
 
-/// Runs blocks of one side, one at a time, into the ledger.
-class OneSide {
+/// One block of one side.
+struct Item {
+  Side side;
+  std::uint64_t block;
+};
+
+/// All blocks of both sides, so that neither gets far ahead of the other.
+class Order {
  public:
-  OneSide(Side side, std::shared_ptr<const Point> point, FieldLaunch launch, BlockRange range)
-      : side_(side), runner_(std::move(point), std::move(launch)), range_(range) {
-    next_ = range.begin;
+  Order(BlockRange reference, BlockRange candidate) : left_{reference, candidate} {
+    for (unsigned i = 0; i < 2; ++i)
+      size_[i] = std::max<double>(1, static_cast<double>(left_[i].end - left_[i].begin));
   }
-
-  bool done() const { return next_ == range_.end; }
-  double fraction() const {
-    return range_.end == range_.begin ? 1
-                                      : static_cast<double>(next_ - range_.begin) /
-                                            static_cast<double>(range_.end - range_.begin);
-  }
-  FieldRunner& runner() { return runner_; }
-  std::uint64_t last() const { return next_ - 1; }
-
-  std::optional<StoppedBlock> step(Ledger& ledger, Writers* writers) {
-    std::uint64_t block = next_++;
-    FieldRunner::Outcome outcome = runner_.run(block);
-    if (outcome.trap) return StoppedBlock{side_, block, *outcome.trap};
-    ledger.take(side_, block, outcome.written);
-    if (writers != nullptr)
-      for (const ptx::field::Written& written : outcome.written) {
-        auto& blocks = (*writers)[{written.tensor, written.element / 1024}];
-        if (blocks.empty() || blocks.back() != block) blocks.push_back(block);
-      }
-    return std::nullopt;
+  bool done() const { return remaining(0) == 0 && remaining(1) == 0; }
+  Item next() {
+    bool first = static_cast<double>(remaining(0)) / size_[0] >=
+                 static_cast<double>(remaining(1)) / size_[1];
+    if (remaining(0) == 0) first = false;
+    if (remaining(1) == 0) first = true;
+    return {first ? Side::reference : Side::candidate, left_[first ? 0 : 1].begin++};
   }
 
  private:
-  Side side_;
-  FieldRunner runner_;
-  BlockRange range_;
-  std::uint64_t next_ = 0;
+  std::uint64_t remaining(unsigned side) const { return left_[side].end - left_[side].begin; }
+  std::array<BlockRange, 2> left_;
+  std::array<double, 2> size_;
 };
+
+/// What one thread runs blocks with.
+struct Worker {
+  FieldRunner reference, candidate;
+  FieldRunner& of(Side side) { return side == Side::reference ? reference : candidate; }
+};
+
+/// Runs a wave of blocks, and gives their outcomes in its order.
+std::vector<FieldRunner::Outcome> run_wave(std::vector<std::unique_ptr<Worker>>& workers,
+                                           const std::vector<Item>& wave) {
+  std::vector<FieldRunner::Outcome> outcomes(wave.size());
+  std::atomic<std::size_t> next{0};
+  auto work = [&](Worker& worker) {
+    for (std::size_t i = next++; i < wave.size(); i = next++)
+      outcomes[i] = worker.of(wave[i].side).run(wave[i].block);
+  };
+  std::vector<std::thread> threads;
+  for (std::size_t i = 1; i < workers.size() && i < wave.size(); ++i)
+    threads.emplace_back(work, std::ref(*workers[i]));
+  work(*workers[0]);
+  for (std::thread& thread : threads) thread.join();
+  return outcomes;
+}
+
+void note_writers(Writers& writers, std::uint64_t block,
+                  const std::vector<ptx::field::Written>& written) {
+  for (const ptx::field::Written& one : written) {
+    auto& blocks = writers[{one.tensor, one.element / 1024}];
+    if (blocks.empty() || blocks.back() != block) blocks.push_back(block);
+  }
+}
+
+/// What all workers leave behind.
+void gather(std::vector<std::unique_ptr<Worker>>& workers, PointResult& result) {
+  for (std::unique_ptr<Worker>& worker : workers) {
+    for (Side side : {Side::reference, Side::candidate}) {
+      FieldRunner& runner = worker->of(side);
+      result.steps += runner.steps();
+      result.peak_numbers = std::max(result.peak_numbers, runner.peak_numbers());
+      (side == Side::reference ? result.reference : result.candidate).add(runner.summary());
+      std::vector<std::uint32_t> literals = runner.literals();
+      result.literals.insert(result.literals.end(), literals.begin(), literals.end());
+    }
+    if (const ptx::OrderObserver* order = worker->candidate.order())
+      result.order_follows_all &= order->follows_all();
+  }
+  std::sort(result.literals.begin(), result.literals.end());
+  result.literals.erase(std::unique(result.literals.begin(), result.literals.end()),
+                        result.literals.end());
+}
+
+/// The races that the first block in order has shown.
+std::vector<ptx::OrderFinding> races_of(std::vector<std::unique_ptr<Worker>>& workers) {
+  std::vector<ptx::OrderFinding> races;
+  for (std::unique_ptr<Worker>& worker : workers) {
+    const ptx::OrderObserver* order = worker->candidate.order();
+    if (order == nullptr || order->findings().empty()) continue;
+    const auto& found = order->findings();
+    if (races.empty() || found.front().second.block < races.front().second.block) races = found;
+  }
+  return races;
+}
+
+PointOptions options_of(const Plan& plan, const PointRequest& request) {
+  PointOptions options;
+  options.seed = request.seed;
+  options.index = request.point;
+  options.linked = plan.linked;
+  options.levels = plan.levels;
+  options.points = plan.linked ? plan.points_each : 1;
+  options.prime_bits = plan.prime_bits;
+  options.strict_maximum = plan.strict_maximum;
+  options.squares = plan.squares;
+  options.boundaries = plan.boundaries;
+  options.ties = plan.ties && request.point % 2 == 1;
+  return options;
+}
 
 }  // namespace
 
 Result<PointResult> run_point(const Sides& sides, const Plan& plan, const PointRequest& request) {
   std::vector<std::string> sampled;
   Result<std::vector<Recipe>> recipes =
-      recipes_of(*sides.contract, request.seed, request.point, sampled);
+      recipes_of(*sides.contract, request.seed, request.point, sampled, plan.symbolic);
   if (!recipes) return recipes.error();
   if (request.sampled != nullptr) *request.sampled = sampled;
-  PointOptions options{request.seed,        request.point, plan.linked,    plan.levels,
-                       plan.strict_maximum, plan.squares,  plan.boundaries};
-  Result<std::shared_ptr<const Point>> point = Point::make(options, *std::move(recipes));
+  Result<std::shared_ptr<const Point>> point =
+      Point::make(options_of(plan, request), *std::move(recipes));
   if (!point) return point.error();
 
   PointResult result;
@@ -81,44 +150,47 @@ Result<PointResult> run_point(const Sides& sides, const Plan& plan, const PointR
   FieldLaunch candidate_launch = launch_of(sides, Side::candidate, request);
   candidate_launch.watch_order = request.watch_order;
   candidate_launch.schedule = request.schedule;
-  OneSide reference(Side::reference, *point, launch_of(sides, Side::reference, request),
-                    request.reference_blocks);
-  OneSide candidate(Side::candidate, *point, candidate_launch, request.candidate_blocks);
+  std::vector<std::unique_ptr<Worker>> workers;
+  // A cluster runs with the first of its blocks that is asked for, so one machine must be asked.
+  bool clusters = sides.shape(Side::reference).cluster_blocks() > 1 ||
+                  sides.shape(Side::candidate).cluster_blocks() > 1;
+  unsigned threads = clusters ? 1 : std::max(1u, request.threads);
+  for (unsigned i = 0; i < threads; ++i)
+    workers.push_back(std::unique_ptr<Worker>(new Worker{
+        {*point, launch_of(sides, Side::reference, request)}, {*point, candidate_launch}}));
+  Order order(request.reference_blocks, request.candidate_blocks);
   std::uint64_t total = (request.reference_blocks.end - request.reference_blocks.begin) +
                         (request.candidate_blocks.end - request.candidate_blocks.begin);
-  for (std::uint64_t done = 0; !reference.done() || !candidate.done(); ++done) {
-    bool first = !reference.done() && reference.fraction() <= candidate.fraction();
-    OneSide& side = first || candidate.done() ? reference : candidate;
-    Writers* writers = !request.remember_writers ? nullptr
-                       : &side == &reference     ? &result.reference_writers
-                                                 : &result.candidate_writers;
-    result.stopped = side.step(ledger, writers);
-    const ptx::OrderObserver* order = candidate.runner().order();
-    if (order != nullptr && !order->findings().empty()) result.races = order->findings();
-    if (request.progress && done % 16 == 0) request.progress(done, total);
-    if (result.stopped || ledger.first() || !result.races.empty()) break;
+  std::size_t wave_size = workers.size() == 1 ? 1 : 16 * workers.size();
+  bool stopped = false;
+  for (std::uint64_t done = 0; !order.done() && !stopped;) {
+    std::vector<Item> wave;
+    while (wave.size() < wave_size && !order.done()) wave.push_back(order.next());
+    std::vector<FieldRunner::Outcome> outcomes = run_wave(workers, wave);
+    for (std::size_t i = 0; i < wave.size() && !stopped; ++i, ++done) {
+      const Item& item = wave[i];
+      if (request.progress && done % 16 == 0) request.progress(done, total);
+      if (outcomes[i].trap) result.stopped = StoppedBlock{item.side, item.block, *outcomes[i].trap};
+      if (!result.stopped) ledger.take(item.side, item.block, outcomes[i].written);
+      if (!result.stopped && item.side == Side::candidate)
+        ledger.note_reads(item.block, outcomes[i].initial_reads);
+      if (!result.stopped && request.remember_writers)
+        note_writers(
+            item.side == Side::reference ? result.reference_writers : result.candidate_writers,
+            item.block, outcomes[i].written);
+      stopped = result.stopped || ledger.first();
+    }
+    result.races = races_of(workers);
+    stopped |= !result.races.empty();
   }
-  bool complete = reference.done() && candidate.done() && !result.stopped && !ledger.first();
-  if (complete) ledger.finish();
+  if (!stopped) ledger.finish();
   result.difference = ledger.first();
   result.precision = ledger.precision();
-  if (const ptx::OrderObserver* order = candidate.runner().order())
-    result.order_follows_all = order->follows_all();
-  result.steps = reference.runner().steps() + candidate.runner().steps();
-  result.peak_numbers =
-      std::max(reference.runner().peak_numbers(), candidate.runner().peak_numbers());
   result.compared = ledger.compared();
   result.degree = ledger.degree();
   result.inconclusive = ledger.inconclusive();
   result.blocks = request.reference_blocks.end - request.reference_blocks.begin;
-  result.reference = std::move(reference.runner().summary());
-  result.candidate = std::move(candidate.runner().summary());
-  result.literals = reference.runner().literals();
-  std::vector<std::uint32_t> more = candidate.runner().literals();
-  result.literals.insert(result.literals.end(), more.begin(), more.end());
-  std::sort(result.literals.begin(), result.literals.end());
-  result.literals.erase(std::unique(result.literals.begin(), result.literals.end()),
-                        result.literals.end());
+  gather(workers, result);
   return result;
 }
 

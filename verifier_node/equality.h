@@ -44,6 +44,7 @@ struct PointRequest {
   bool remember_writers = false;
   std::uint64_t steps_max = 0;
   BlockRange reference_blocks, candidate_blocks;
+  unsigned threads = 1;  // The answer does not depend on how many.
   std::function<void(std::uint64_t, std::uint64_t)> progress;
   std::vector<std::string>* sampled = nullptr;
 };

@@ -15,6 +15,7 @@ namespace {
 
 struct Uses {
   bool exponential = false, root_or_log = false, comparison = false, branch_on_float = false;
+  bool matrix = false, division = false;
 };
 
 bool float_modifier(std::string_view m) {
@@ -26,6 +27,8 @@ void look_at(const ptx::Instruction& instruction, Uses& uses) {
   std::string_view op = instruction.opcode;
   bool floats =
       std::any_of(instruction.modifiers.begin(), instruction.modifiers.end(), float_modifier);
+  if (op == "mma" || op == "wgmma" || op == "tcgen05") uses.matrix = true;
+  if (op == "div" || op == "rcp" || op == "lg2" || op == "rsqrt") uses.division = true;
   if (op == "ex2" || op == "tanh") uses.exponential = true;
   if (op == "lg2" || op == "sqrt" || op == "rsqrt") uses.root_or_log = true;
   if (!floats) return;
@@ -74,6 +77,14 @@ void note_literals(const ptx::Function& function, bool of_reference,
 
 }  // namespace
 
+void deepen(Plan& plan) {
+  plan.levels = ptx::field::levels;
+  std::uint64_t points = plan.runs * plan.points_each;
+  plan.points_each = 2;
+  plan.runs = (points + 1) / 2;
+  plan.points = plan.runs * plan.points_each;
+}
+
 Plan make_plan(const ptx::Module& reference, const ptx::Module& candidate, const std::string& entry,
                std::uint32_t points) {
   Plan plan;
@@ -92,16 +103,26 @@ Plan make_plan(const ptx::Module& reference, const ptx::Module& candidate, const
                         plan.boundaries.end());
   if (squares.size() <= 3) plan.squares.assign(squares.begin(), squares.end());
   plan.linked = uses.exponential || uses.root_or_log;
+  plan.ties = uses.branch_on_float && !uses.division;
+  // Sums of products of small primes are exact in doubles.
+  if (uses.matrix) plan.prime_bits = 23;
   if (uses.root_or_log) {
-    plan.runs = 8;
+    plan.points_each = 2;
+    plan.runs = uses.branch_on_float ? 8 : 4;
   } else if (uses.exponential) {
     plan.levels = 2;
-    plan.runs = uses.branch_on_float ? 8 : 4;
+    plan.points_each = 4;
+    plan.runs = uses.branch_on_float ? 8 : uses.comparison ? 3 : 1;
+    plan.one_if_undecided = !uses.branch_on_float;
   } else {
     plan.runs = uses.branch_on_float ? 6 : uses.comparison ? 3 : 1;
+    plan.one_if_undecided = !uses.branch_on_float;
   }
-  if (points != 0) plan.runs = plan.linked ? points : (points + 2) / 3;
-  plan.points = plan.linked ? plan.runs : plan.runs * 3;
+  if (points != 0) {
+    plan.runs = (points + plan.points_each - 1) / plan.points_each;
+    plan.one_if_undecided = false;
+  }
+  plan.points = plan.runs * plan.points_each;
   return plan;
 }
 

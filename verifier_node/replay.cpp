@@ -5,29 +5,88 @@
 #include <algorithm>
 
 #include "ptx/emulate.h"
+#include "verifier_node/binding.h"
 
 namespace lathe::verifier_node {
 
 using ptx::TrapKind;
 
+namespace {
+
+constexpr std::uint64_t page_bytes = ptx::FootprintObserver::page_bytes;
+
+}  // namespace
+
+/// Whatever is read is made when it is: large tensors are read in few places. What may be an
+/// address is made at once.
 Result<Done> Replay::use_inputs(InputClass input_class, std::uint64_t seed) {
   if (ready_ && class_ == input_class && seed_ == seed) return Done{};
-  inputs_.assign(sides_->contract->tensors.size(), {});
-  for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    Role role = sides_->contract->tensors[i].role;
-    if (role != Role::input && role != Role::inout) continue;
-    Result<std::string> bytes = make_input(*sides_->contract, i, input_class, seed);
-    if (!bytes) return bytes.error();
-    inputs_[i] = *std::move(bytes);
-  }
+  inputs_.resize(sides_->contract->tensors.size());
   class_ = input_class;
   seed_ = seed;
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const Tensor& tensor = sides_->contract->tensors[i];
+    if (tensor.role != Role::input && tensor.role != Role::inout) continue;
+    Input& input = inputs_[i];
+    std::size_t pages = (tensor.span_bytes() + page_bytes - 1) / page_bytes;
+    input.bytes.resize(tensor.span_bytes());
+    input.touched.resize(pages);
+    if (!carried_as_numbers(tensor)) input.touched.assign(pages, 1);
+    input.pages.assign(pages, 0);
+  }
   ready_ = true;
+  return fill();
+}
+
+/// Makes the pages that a run has touched; says how many were missing.
+Result<std::uint64_t> Replay::fill_touched() {
+  std::uint64_t made = 0;
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    Input& input = inputs_[i];
+    std::uint64_t bits = bits_of(sides_->contract->tensors[i].dtype);
+    std::uint64_t each = page_bytes * 8 / bits, all = input.bytes.size() * 8 / bits;
+    for (std::size_t page = 0; page < input.pages.size();) {
+      std::size_t end = page;
+      while (end < input.pages.size() && input.touched[end] != 0 && input.pages[end] == 0)
+        input.pages[end++] = 1;
+      if (end == page) {
+        ++page;
+        continue;
+      }
+      std::uint64_t first = page * each, count = std::min(all, end * each) - first;
+      Result<std::string> part = make_input_part(*sides_->contract, i, class_, seed_, first, count);
+      if (!part) return part.error();
+      input.bytes.replace(page * page_bytes, part->size(), *part);
+      made += end - page;
+      page = end;
+    }
+  }
+  return made;
+}
+
+Result<Done> Replay::fill() {
+  Result<std::uint64_t> made = fill_touched();
+  if (!made) return made.error();
   return Done{};
 }
 
 Replayed Replay::run(Side side, const std::vector<std::uint64_t>& blocks,
                      ptx::AsyncSchedule schedule, bool watch_order, std::uint64_t steps_max) {
+  for (;;) {
+    Replayed out = run_once(side, blocks, schedule, watch_order, steps_max);
+    Result<std::uint64_t> made = fill_touched();
+    if (made && *made == 0) return out;
+    if (made) continue;  // It read what was not there yet.
+    out.trap = ptx::Trap{};
+    out.trap->kind = TrapKind::unsupported;
+    out.trap->what = made.error().what;
+    return out;
+  }
+}
+
+/// One run on what is there of the inputs; marks the pages that it touched.
+Replayed Replay::run_once(Side side, const std::vector<std::uint64_t>& blocks,
+                          ptx::AsyncSchedule schedule, bool watch_order, std::uint64_t steps_max) {
   Replayed out;
   std::size_t count = sides_->contract->tensors.size();
   out.bytes.resize(count);
@@ -41,10 +100,10 @@ Replayed Replay::run(Side side, const std::vector<std::uint64_t>& blocks,
     marks.pages.resize(tensor.span_bytes() / ptx::FootprintObserver::page_bytes + 2);
     if (tensor.role == Role::input) {
       // The machine never stores into a buffer that is not writable.
-      memory.push_back(reinterpret_cast<std::byte*>(inputs_[i].data()));
+      memory.push_back(reinterpret_cast<std::byte*>(inputs_[i].bytes.data()));
     } else {
       out.bytes[i] =
-          tensor.role == Role::inout ? inputs_[i] : std::string(tensor.span_bytes(), '\xA5');
+          tensor.role == Role::inout ? inputs_[i].bytes : std::string(tensor.span_bytes(), '\xA5');
       out.written[i].assign(tensor.span_bytes(), '\0');
       marks.written = reinterpret_cast<std::uint8_t*>(out.written[i].data());
       memory.push_back(reinterpret_cast<std::byte*>(out.bytes[i].data()));
@@ -69,6 +128,9 @@ Replayed Replay::run(Side side, const std::vector<std::uint64_t>& blocks,
   } else {
     out.trap = emulate(run, memory, blocks, footprint).trap;
   }
+  for (std::size_t i = 0; i < count; ++i)
+    for (std::size_t page = 0; page < inputs_[i].pages.size(); ++page)
+      inputs_[i].touched[page] |= footprint.buffers[i].pages[page];
   return out;
 }
 

@@ -38,11 +38,21 @@ class Replay {
   std::uint64_t input_seed() const { return seed_; }
 
  private:
+  Replayed run_once(Side side, const std::vector<std::uint64_t>& blocks,
+                    ptx::AsyncSchedule schedule, bool watch_order, std::uint64_t steps_max);
+  Result<std::uint64_t> fill_touched();
+  Result<Done> fill();
+
   const Sides* sides_;
   InputClass class_ = InputClass::declared;
   std::uint64_t seed_ = 0;
   bool ready_ = false;
-  std::vector<std::string> inputs_;
+  /// A tensor's bytes, which of its pages are made, and which any run has touched.
+  struct Input {
+    std::string bytes;
+    std::vector<std::uint8_t> pages, touched;
+  };
+  std::vector<Input> inputs_;
 };
 
 /// What blocks to run for a value: of the reference, and those of the candidate

@@ -12,10 +12,6 @@
 namespace lathe::verifier_node {
 namespace {
 
-/// Every first prime of a chain, and every independent one, is above 2^30; outputs of logarithms
-/// have residues only further down.
-constexpr unsigned first_prime_bits = 30, last_prime_bits = 28;
-
 Launch launch_of(const Contract& contract, const std::optional<Launch>& other) {
   return other ? *other : contract.launch;
 }
@@ -34,25 +30,16 @@ UnsupportedPart part_of(const Error& error, bool of_reference) {
 constexpr double range_above = 1024;
 constexpr double range_below = 0x1p60;
 
+/// Integer data of at most so many values is drawn, so often.
+constexpr double drawn_values_max = 65536;
+constexpr std::uint64_t draws_min = 2;
+
 /// Keys of the candidate that the reference has not.
 std::uint64_t not_among(const std::unordered_set<std::uint64_t>& candidate,
                         const std::unordered_set<std::uint64_t>& reference) {
   std::uint64_t count = 0;
   for (std::uint64_t key : candidate) count += reference.contains(key) ? 0 : 1;
   return count;
-}
-
-void add(ptx::field::Summary& sum, const ptx::field::Summary& one) {
-  sum.exponentials += one.exponentials;
-  sum.comparisons += one.comparisons;
-  sum.near_ties += one.near_ties;
-  sum.winners += one.winners;
-  sum.sentinels += one.sentinels;
-  sum.maxima += one.maxima;
-  sum.logarithms += one.logarithms;
-  sum.roots += one.roots;
-  sum.floors += one.floors;
-  sum.keys_cut |= one.keys_cut;
 }
 
 }  // namespace
@@ -115,6 +102,7 @@ Result<Done> Verifier::one_point(std::uint64_t number, PointResult& result) {
   request.steps_max = options_->steps_max == 0 ? 200'000'000 : options_->steps_max;
   request.reference_blocks = reference_range_;
   request.candidate_blocks = candidate_range_;
+  request.threads = options_->threads;
   std::vector<std::string> sampled;
   request.sampled = &sampled;
   std::uint64_t runs = plan_.runs;
@@ -135,11 +123,18 @@ void Verifier::take(const PointResult& result, std::uint64_t number) {
   proof.blocks_total = sides_.reference.launch.blocks();
   proof.outputs_compared = result.compared;
   proof.degree = std::max(proof.degree, result.degree);
-  proof.points += plan_.linked ? 1 : 3;
+  proof.points += plan_.points_each;
   if (!precision_) precision_ = result.precision;
   steps_ += result.steps;
-  add(reference_, result.reference);
-  add(candidate_, result.candidate);
+  // Keys are of one point: they are compared there.
+  auto counts = [](ptx::field::Summary summary) {
+    summary.unguarded_keys.clear();
+    summary.divisor_keys.clear();
+    summary.comparison_keys.clear();
+    return summary;
+  };
+  reference_.add(counts(result.reference));
+  candidate_.add(counts(result.candidate));
   unguarded_ += not_among(result.candidate.unguarded_keys, result.reference.unguarded_keys);
   unsigned_divisors_ += not_among(result.candidate.divisor_keys, result.reference.divisor_keys);
   atoms_ += not_among(result.candidate.comparison_keys, result.reference.comparison_keys);
@@ -167,7 +162,18 @@ Result<Done> Verifier::evaluate() {
     if (shallow && plan_.linked && plan_.levels < ptx::field::levels) {
       // Exponentials are nested deeper than was guessed: once more with all
       // levels.
-      plan_.levels = ptx::field::levels;
+      deepen(plan_);
+      findings_.proof = {};
+      number = ~std::uint64_t{0};
+      continue;
+    }
+    bool words = plan_.symbolic &&
+                 std::any_of(contract_->tensors.begin(), contract_->tensors.end(), may_be_words);
+    if (words && (result.stopped || result.difference)) {
+      // What is not a function of few bits, or not told equal so, is looked at again on drawn
+      // values.
+      plan_.symbolic = false;
+      look_at_drawn_tensors();
       findings_.proof = {};
       number = ~std::uint64_t{0};
       continue;
@@ -175,7 +181,14 @@ Result<Done> Verifier::evaluate() {
     take(result, number);
     if (!result.races.empty()) return conclude_race(result.races.front(), result.order_follows_all);
     if (result.stopped) return conclude_stopped(*result.stopped);
-    if (!result.difference) continue;
+    if (!result.difference) {
+      bool decided_by_shadows = reference_.comparisons + reference_.winners + reference_.floors +
+                                    candidate_.comparisons + candidate_.winners +
+                                    candidate_.floors !=
+                                0;
+      if (plan_.one_if_undecided && !decided_by_shadows) break;
+      continue;
+    }
     bool may_be_weak =
         plan_.strict_maximum && result.difference->kind == Kind::value &&
         result.reference.maxima + result.candidate.maxima != 0 &&
@@ -183,7 +196,9 @@ Result<Done> Verifier::evaluate() {
             1e-9 * std::fabs(result.difference->reference_shadow);
     if (may_be_weak) {
       plan_.strict_maximum = false;
-      plan_.runs = plan_.points = 32;
+      plan_.runs = 32;
+      plan_.points = plan_.runs * plan_.points_each;
+      plan_.one_if_undecided = false;
       findings_.proof = {};
       number = ~std::uint64_t{0};
       continue;
@@ -199,8 +214,10 @@ void Verifier::finish_points() {
   for (Check check : {equality, races, deadlock, bounds, inputs_unchanged, written_set})
     findings_.set(check, CheckState::passed);
   Proof& proof = findings_.proof;
-  proof.prime_bits =
-      reference_.logarithms + candidate_.logarithms == 0 ? first_prime_bits : last_prime_bits;
+  // The first prime of a chain, and every independent one, has its top bit set; outputs of
+  // logarithms have residues only further down.
+  bool logarithms = reference_.logarithms + candidate_.logarithms != 0;
+  proof.prime_bits = plan_.prime_bits - (logarithms ? ptx::field::levels : 1);
   double one = 2.0 * static_cast<double>(std::max<std::uint64_t>(proof.degree, 1)) /
                std::ldexp(1, static_cast<int>(proof.prime_bits));
   proof.failure_probability = std::pow(std::min(one, 1.0), static_cast<double>(proof.points));
@@ -216,21 +233,41 @@ void Verifier::finish_points() {
     if (used) assumed.push_back(text);
   };
   ptx::field::Summary both = reference_;
-  add(both, candidate_);
+  both.add(candidate_);
   note(both.exponentials != 0, "different exponents act as independent elements");
   note(both.maxima != 0, "a maximum of three or more as a keyed function of its set");
   note(!plan_.strict_maximum, "weak mode: maxima by the winner of the shadows");
-  note(both.winners != 0, "the larger of two by shadow");
   note(both.comparisons != 0, "comparisons of data follow shadows; other pieces are not seen");
   note(both.sentinels != 0, "exponentials below 2^-10000 are 0");
+  bool words = plan_.symbolic &&
+               std::any_of(contract_->tensors.begin(), contract_->tensors.end(), may_be_words);
+  note(words, "integer data by the multilinear extension of functions of its bits");
+  note(both.saturations != 0, "conversions to eight bits do not saturate");
   note(both.floors != 0, "rounding to integers as a keyed function of the fraction");
   note(both.keys_cut, "divisors and exponentials beyond the first 2097152 were not compared");
+}
+
+/// Integers are exact, so what holds for all of them is shown for those that were drawn: enough
+/// where they are few.
+void Verifier::look_at_drawn_tensors() {
+  for (const Tensor& tensor : contract_->tensors) {
+    bool read = tensor.role == Role::input || tensor.role == Role::inout;
+    if (!read || carried_as_numbers(tensor) ||
+        std::holds_alternative<Values::Zero>(tensor.values.kind) ||
+        (plan_.symbolic && may_be_words(tensor)))
+      continue;
+    if (possibilities(tensor) > drawn_values_max) drawn_ = tensor.name;
+    plan_.runs = std::max<std::uint64_t>(plan_.runs, draws_min);
+    plan_.points = plan_.runs * plan_.points_each;
+    plan_.one_if_undecided = false;
+  }
 }
 
 Result<Findings> Verifier::run() {
   if (!decode()) return std::move(findings_);
   plan_ = make_plan(*sides_.reference.module, *sides_.candidate.module, contract_->entry,
                     options_->points);
+  look_at_drawn_tensors();
   if (reference_range_.begin == reference_range_.end) {
     undecided("unsupported", "there is no block to compare");
     return std::move(findings_);
@@ -243,6 +280,11 @@ Result<Findings> Verifier::run() {
   }
   if (findings_.proof.outputs_compared == 0) {
     undecided("unsupported", "the reference writes no output");
+    return std::move(findings_);
+  }
+  if (!drawn_.empty()) {
+    undecided("sampled", "equal on " + std::to_string(plan_.runs) + " draws of tensor " + drawn_ +
+                             ", whose integers are too many to be drawn");
     return std::move(findings_);
   }
   findings_.decide("proved", "equal",

@@ -23,6 +23,7 @@ class Verifier {
   Result<Done> one_point(std::uint64_t number, PointResult& result);
   void take(const PointResult& result, std::uint64_t number);
   void finish_points();
+  void look_at_drawn_tensors();
 
   // conclude.cpp
   Result<Done> conclude_stopped(const StoppedBlock& stopped);
@@ -34,6 +35,7 @@ class Verifier {
   Result<Done> check_late_copies();
   Result<Done> stress();
   Result<std::optional<Witness>> search(const StressPlan& plan);
+  Result<std::optional<Witness>> search_sampled();
   StressPlan sampled_blocks(std::uint64_t count) const;
   std::vector<std::uint64_t> candidate_blocks_of(const std::vector<std::uint64_t>& blocks) const;
   void refute(const Witness& witness, std::string code, std::string reason);
@@ -60,6 +62,8 @@ class Verifier {
   bool out_of_range_ = false;  // Magnitudes far from all that the reference reaches.
   std::int64_t unguarded_at_ = -1, divisor_at_ = -1;
   std::uint64_t steps_ = 0;
+  std::optional<std::optional<Witness>> searched_;  // What search_sampled found.
+  std::string drawn_;  // A tensor of integers that are too many to be drawn.
   bool uses_copies_ = false;
 };
 

@@ -18,6 +18,7 @@ struct Options {
   std::uint64_t seed = 0;    // Of the points; secret in production, given in tests.
   std::uint32_t points = 0;  // 0: as verification.md F2 says for what the kernels use.
   std::uint64_t stress_blocks = 8;
+  unsigned threads = 1;  // The answer does not depend on how many.
   std::uint64_t steps_max =
       0;  // Warp instructions; 0: no limit. Reaching it is undecided (exhausted).
   /// Blocks of the reference to prove, where both grids are equal: a proof split over verifiers.

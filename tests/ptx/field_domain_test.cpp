@@ -9,15 +9,20 @@ namespace lathe::ptx::field {
 namespace {
 
 struct World {
-  std::shared_ptr<const Point> point = make();
+  std::shared_ptr<const Point> point;
   Field field{point};
   Field::Lanes lanes = field.make_lanes(4096);
+  explicit World(unsigned prime_bits = 31) : point(make(prime_bits)) {}
 
-  static std::shared_ptr<const Point> make() {
-    Recipe in{"x", Type::f16, false, true, "", -10, 10, 1, 0, 0};
-    Recipe out{"y", Type::f16, true, false, "", -10, 10, 1, 0, 0};
-    Recipe exact{"n", Type::s32, false, false, std::string("\1\0\0\0\2\0\0\0", 8), 0, 9, 1, 0, 0};
-    return *Point::make({}, {in, out, exact});
+  static std::shared_ptr<const Point> make(unsigned prime_bits = 31) {
+    Recipe in{"x", Type::f16, false, true, "", -10, 10, 1, 0, 0, 1 << 20};
+    Recipe out{"y", Type::f16, true, false, "", -10, 10, 1, 0, 0, 1 << 20};
+    Recipe exact{"n", Type::s32, false, false, std::string("\1\0\0\0\2\0\0\0", 8), 0, 9,
+                 1,   0,         0,     2};
+    PointOptions options;
+    options.prime_bits = prime_bits;
+    options.points = 4;
+    return *Point::make(options, {in, out, exact});
   }
   static Cell word(unsigned i) { return {i * 128, 4, 0, 0}; }
   static Cell half(unsigned i, unsigned byte = 0) {
@@ -157,7 +162,7 @@ TEST_CASE("equal values are the same write, different ones are not") {
 }
 
 TEST_CASE("a matrix product agrees with sums of products, zeros from bits included") {
-  World w;
+  World w(GENERATE(23u, 31u));
   std::vector<Cell> a(16 * 16), b(16 * 8), c(16 * 8);
   w.lanes = w.field.make_lanes(8192);
   for (unsigned i = 0; i < a.size(); ++i) {
@@ -188,15 +193,25 @@ TEST_CASE("a matrix product agrees with sums of products, zeros from bits includ
   Number product = w.field.load<Type::f32>(w.lanes, c[5]).get();
   CHECK(product.r == sum.r);
   CHECK(product.shadow == Approx(sum.shadow));
+  CHECK(product.valid == sum.valid);
+  CHECK(product.numerator == 2);
   CHECK(product.r != w.field.load<Type::f32>(w.lanes, c[6]).get().r);
+  for (unsigned again = 0; again < 40; ++again) w.field.multiply(w.lanes, mma);
+  Number forty = arithmetic.literal(41, Type::f32);
+  product = w.field.load<Type::f32>(w.lanes, c[5]).get();
+  CHECK(product.r == arithmetic.mul(sum, forty).r);
 }
 
 TEST_CASE("a collection keeps what registers and memory hold") {
   World w;
   w.field.read(w.field.buffer(0), 0, w.lanes, World::word(0), 4);
+  auto one = w.field.load<Type::f16>(w.lanes, World::half(0));
+  w.field.store<Type::f16>(w.lanes, World::half(0), add(Form{}, one, one));
   auto before = w.field.load<Type::f16>(w.lanes, World::half(0)).get().r;
-  for (unsigned i = 0; i < (3u << 20); ++i)
-    w.field.read(w.field.buffer(0), 64, w.lanes, World::word(1), 4);
+  for (unsigned i = 0; i < (3u << 20); ++i) {
+    w.field.read(w.field.buffer(0), 64, w.lanes, World::half(1), 2);
+    w.field.store<Type::f16>(w.lanes, World::half(1), add(Form{}, one, one));
+  }
   CHECK(w.field.load<Type::f16>(w.lanes, World::half(0)).get().r == before);
   CHECK(w.field.peak_numbers() < (3u << 20));
 }

@@ -21,6 +21,7 @@ struct World {
     PointOptions options;
     options.seed = 11;
     options.levels = levels_used;
+    options.points = slots_max / levels_used;
     options.strict_maximum = strict;
     return *Point::make(options, {recipe, recipe});
   }
@@ -33,10 +34,10 @@ struct World {
   }
   bool equal(const Number& left, const Number& right) {
     Number x = a.settled(left), y = a.settled(right);
-    std::uint8_t both = x.valid & y.valid;
+    Slots both = x.valid & y.valid;
     REQUIRE(both != 0);
     bool same = x.special == y.special;
-    for (unsigned i = 0; i < levels; ++i)
+    for (unsigned i = 0; i < slots_max; ++i)
       if ((both & ~(x.taint | y.taint)) >> i & 1) same &= x.r[i] == y.r[i];
     return same && (x.special != Special::finite ||
                     std::fabs(x.shadow - y.shadow) <= 1e-9 * (1 + std::fabs(x.shadow)));

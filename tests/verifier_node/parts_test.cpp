@@ -118,7 +118,7 @@ TEST_CASE("a tainted level is inconclusive: neither equal nor different") {
   LedgerWorld w;
   Ledger ledger(w.contract, *w.point);
   Written one = w.at(0, 1), other = one;
-  one.number.taint = w.point->every_level();
+  one.number.taint = w.point->every_slot();
   other.number.r[0] ^= 1;
   ledger.take(Side::reference, 0, {one});
   ledger.take(Side::candidate, 0, {other});
@@ -169,7 +169,7 @@ TEST_CASE("a rational program takes three independent primes, an exponential one
   CHECK(plan_of(sum, 0).points == 3);
   CHECK(plan_of(silu, 0).linked);
   CHECK(plan_of(silu, 0).points == 4);
-  CHECK(plan_of(silu, 9).points == 9);
+  CHECK(plan_of(silu, 9).points >= 9);
   CHECK(plan_of(sum, 9).runs == 3);
 }
 

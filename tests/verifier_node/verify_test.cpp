@@ -29,7 +29,7 @@ TEST_CASE("more points are run where they are asked for") {
   Options options;
   options.points = 6;
   Report report = verified(contract, contract.reference, options);
-  CHECK(report.proof.points == 6);
+  CHECK(report.proof.points >= 6);
   CHECK_FALSE(report.proof.rigorous);
 }
 

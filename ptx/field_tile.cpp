@@ -1,0 +1,216 @@
+// Dense products of tiles.
+
+#include "ptx/field_tile.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace lathe::ptx::field {
+namespace {
+
+typedef double Eight __attribute__((vector_size(64)));
+
+/// c[16][8] += a[16][k] * b[k][8]
+__attribute__((target_clones("avx512f", "arch=haswell", "default"),
+               optimize("O3", "fp-contract=fast"))) void
+add_product(const double* a, const TileLine* b, TileLine* c, unsigned k) {
+  auto* lines = reinterpret_cast<Eight*>(c);
+  const auto* columns = reinterpret_cast<const Eight*>(b);
+  for (unsigned i = 0; i < tile_rows; i += 4, a += 4 * k) {
+    Eight s0 = lines[i], s1 = lines[i + 1], s2 = lines[i + 2], s3 = lines[i + 3];
+    for (unsigned q = 0; q < k; ++q) {
+      Eight line = columns[q];
+      s0 += a[q] * line;
+      s1 += a[k + q] * line;
+      s2 += a[2 * k + q] * line;
+      s3 += a[3 * k + q] * line;
+    }
+    lines[i] = s0, lines[i + 1] = s1, lines[i + 2] = s2, lines[i + 3] = s3;
+  }
+}
+
+/// Into [-p, p], by adding and taking away what rounds to an integer.
+__attribute__((target_clones("arch=haswell", "default"), optimize("O3"))) void reduce_lines(
+    TileLine* lines, double p) {
+  constexpr double rounder = 6755399441055744.0;
+  double inverse = 1 / p;
+  for (unsigned i = 0; i < tile_rows; ++i)
+    for (double& x : lines[i].at) x -= ((x * inverse + rounder) - rounder) * p;
+}
+
+std::uint64_t hash_of(const std::vector<std::uint32_t>& ids, unsigned kind) {
+  std::array<std::uint64_t, 4> h{kind + 1, 3, 5, 7};
+  std::size_t i = 0;
+  for (; i + 4 <= ids.size(); i += 4)
+    for (unsigned l = 0; l < 4; ++l) h[l] = (h[l] ^ ids[i + l]) * 0x9E3779B97F4A7C15ull;
+  for (; i < ids.size(); ++i) h[0] = (h[0] ^ ids[i]) * 0x9E3779B97F4A7C15ull;
+  return mix(mix(h[0] ^ h[1] >> 3), h[2] ^ h[3] >> 5);
+}
+
+}  // namespace
+
+void TileSide::take(const Number& number) {
+  valid &= number.valid;
+  taint |= number.taint;
+  dormant |= number.dormant;
+  numerator = std::max(numerator, number.numerator);
+  // A sum of quotients has the product of the denominators.
+  denominator = add_degrees(denominator, number.denominator);
+  rounds = longest(rounds, number.rounds);
+}
+
+void TileSide::take(const TileSide& more) {
+  valid &= more.valid;
+  taint |= more.taint;
+  dormant |= more.dormant;
+  numerator = std::max(numerator, more.numerator);
+  denominator = add_degrees(denominator, more.denominator);
+  rounds = longest(rounds, more.rounds);
+}
+
+void TileSide::join(const TileSide& column, double product, Number& d) const {
+  d.valid &= valid & column.valid;
+  d.taint |= taint | column.taint;
+  d.dormant |= dormant | column.dormant;
+  d.rounds = longest(d.rounds, longest(rounds, column.rounds));
+  unsigned both = denominator + column.denominator;
+  d.numerator = std::max(add_degrees(d.numerator, both),
+                         add_degrees(numerator + column.numerator, d.denominator));
+  d.denominator = add_degrees(d.denominator, both);
+  d.shadow += product;
+  d.term = d.set = 0;
+  d.signs = 0;
+  d.reversed = false;
+}
+
+TileOperand& Tiles::operand(const std::vector<std::uint32_t>& ids, unsigned kind, bool& known) {
+  std::vector<TileOperand>& operands = operands_[kind % 2];
+  std::size_t at = hash_of(ids, kind) % operands_max;
+  auto holds = [&](const TileOperand& place) { return place.kind == kind && place.ids == ids; };
+  known = holds(operands[at]);
+  if (known) return operands[at];
+  known = holds(operands[at ^ 1]);
+  if (known) return operands[at ^ 1];
+  // The older of the two, which is the one that was not filled last.
+  std::swap(operands[at], operands[at ^ 1]);
+  operands[at].ids = ids;
+  operands[at].kind = kind;
+  return operands[at];
+}
+
+void Tiles::fill(TileOperand& operand, const std::vector<Number>& numbers, unsigned k,
+                 bool is_a) const {
+  const Moduli& m = point_->moduli();
+  operand.finite = true;
+  operand.bound = 0;
+  operand.sides.assign(is_a ? tile_rows : tile_columns, {});
+  operand.plane = is_a ? tile_rows * k / tile_columns : k;
+  operand.values.resize(operand.plane * (m.count() + 1));
+  for (unsigned i = 0; i < numbers.size(); ++i) {
+    const Number& number = numbers[i];
+    operand.finite &= number.finite();
+    operand.bound = std::max(operand.bound, std::ldexp(1, number.fits));
+    operand.sides[is_a ? i / k : i % tile_columns].take(number);
+    double* at = &operand.values[i / tile_columns].at[i % tile_columns];
+    for (unsigned slot = 0; slot < m.count(); ++slot, at += operand.plane * tile_columns) {
+      auto r = static_cast<double>(number.r[slot]);
+      *at = number.r[slot] > m.p(slot) / 2 ? r - static_cast<double>(m.p(slot)) : r;
+    }
+    *at = number.shadow;
+  }
+}
+
+std::uint32_t Tiles::new_tile() {
+  if (free_.empty()) {
+    tiles_.push_back(std::make_unique<Tile>());
+    return static_cast<std::uint32_t>(tiles_.size() - 1);
+  }
+  std::uint32_t tile = free_.back();
+  free_.pop_back();
+  if (!tiles_[tile]) tiles_[tile] = std::make_unique<Tile>();
+  return tile;
+}
+
+void Tiles::reduce(Tile& tile) const {
+  const Moduli& m = point_->moduli();
+  for (unsigned slot = 0; slot < m.count(); ++slot)
+    reduce_lines(&tile.sums[std::size_t{slot} * tile_rows], static_cast<double>(m.p(slot)));
+  tile.products = 0;
+}
+
+std::uint32_t Tiles::multiply(const Tile* from, std::vector<Number> start, const TileOperand& a,
+                              const TileOperand& b, unsigned k, bool integer) {
+  std::uint32_t number = new_tile();
+  Tile& tile = *tiles_[number];
+  unsigned planes = point_->slot_count() + 1;
+  if (from != nullptr) {
+    tile = *from;
+  } else {
+    tile.start = std::move(start);
+    tile.rows.fill({});
+    tile.columns.fill({});
+    tile.sums.assign(std::size_t{planes} * tile_rows, {});
+    tile.products = 0;
+    tile.integer = integer;
+    tile.bound = 0;
+    for (const Number& c : tile.start) tile.bound = std::max(tile.bound, std::ldexp(1, c.fits));
+  }
+  tile.bound += a.bound * b.bound * k;
+  for (unsigned i = 0; i < tile_rows; ++i) tile.rows[i].take(a.sides[i]);
+  for (unsigned j = 0; j < tile_columns; ++j) tile.columns[j].take(b.sides[j]);
+  if (tile.products + k > tile_products_max) reduce(tile);
+  tile.products += k;
+  for (unsigned plane = 0; plane < planes; ++plane)
+    add_product(a.values[plane * a.plane].at.data(), &b.values[plane * b.plane],
+                &tile.sums[std::size_t{plane} * tile_rows], k);
+  return number;
+}
+
+Number Tiles::element(std::uint32_t which, unsigned element) const {
+  const Tile& tile = *tiles_[which];
+  const Moduli& m = point_->moduli();
+  Number out = tile.start.empty() ? point_->literal(0, Type::f32) : tile.start[element];
+  if (tile.start.empty()) out.signs = 0;
+  unsigned row = element / tile_columns, column = element % tile_columns;
+  Residues product{};
+  const double* at = &tile.sums[row].at[column];
+  for (unsigned slot = 0; slot < m.count(); ++slot, at += tile_elements) {
+    auto p = static_cast<double>(m.p(slot));
+    double rest = *at - std::floor(*at / p) * p;
+    auto r = static_cast<std::int64_t>(rest);
+    if (r < 0) r += m.p(slot);
+    if (r >= m.p(slot)) r -= m.p(slot);
+    product[slot] = static_cast<std::uint32_t>(r);
+  }
+  tile.rows[row].join(tile.columns[column], *at, out);
+  out.r = m.add(out.r, m.plain(product));
+  for (unsigned slot = 0; slot < slots_max; ++slot)
+    if ((out.valid >> slot & 1) == 0) out.r[slot] = 0;
+  if (!tile.integer) return Arithmetic::in_format(out, Type::f32, false);
+  out.kind = static_cast<std::uint8_t>(Type::s32);
+  out.signs = integral;
+  out.fits = static_cast<std::uint8_t>(std::ilogb(tile.bound) + 1);
+  return out;
+}
+
+void Tiles::keep(const std::vector<bool>& live) {
+  free_.clear();
+  for (std::uint32_t i = 0; i < tiles_.size(); ++i)
+    if (!live[i]) free_.push_back(i);
+  collect_at_ = std::max<std::size_t>(4096, 2 * (tiles_.size() - free_.size()));
+  forget_operands();
+}
+
+void Tiles::forget_operands() {
+  for (auto& operands : operands_)
+    for (TileOperand& operand : operands) operand.ids.clear();
+}
+
+void Tiles::clear() {
+  free_.clear();
+  for (std::uint32_t i = 0; i < tiles_.size(); ++i) free_.push_back(i);
+  collect_at_ = 4096;
+  forget_operands();
+}
+
+}  // namespace lathe::ptx::field

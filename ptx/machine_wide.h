@@ -1,0 +1,121 @@
+#pragma once
+
+// Matrix products whose operands lie in shared memory, for domains that take them as a whole
+// (WideMma). Included by machine.h.
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <vector>
+
+#include "ptx/program.h"
+
+namespace lathe::ptx {
+
+/// Where a matrix in shared memory has its elements; kept, since loops come back to few of them.
+struct SharedOperand {
+  std::vector<std::uint32_t> offsets;
+  std::vector<std::uint64_t> units;  // Of 16 bytes, that are touched.
+};
+
+class WideProducts {
+ public:
+  /// Where shared memory begins, and its bytes.
+  struct Extent {
+    std::uint64_t base = 0, bytes = 0;
+  };
+
+  /// wgmma of one warp as a whole, from row `a_begin` of A on (null: in registers). False: by
+  /// elements, which also names what is wrong. `units` takes the 16-byte units that are read; null:
+  /// nobody asks.
+  template <class D, class Matrix>
+  bool multiply(D& d, typename D::Lanes& lanes, typename D::Region& shared, Extent extent,
+                const Program& program, const Operation& op, const Matrix* a, const Matrix& b,
+                unsigned a_begin, bool zero_c, std::vector<std::uint64_t>* units) {
+    if constexpr (requires { d.multiply_wide(lanes, shared, WideMma{}); }) {
+      const auto& first = program.matrices[op.matrix];
+      WideMma wide;
+      wide.m = first.m, wide.n = 8u * op.element_count, wide.k = first.k;
+      wide.a_type = first.a_type, wide.b_type = first.b_type;
+      wide.c_type = first.c_type, wide.d_type = first.d_type;
+      wide.zero_c = zero_c;
+      wide.saturate = op.flag;
+      wide.architecture = program.target.number;
+      bool a_major = (op.form.constant & 1u) != 0, b_major = (op.form.constant & 2u) != 0;
+      unsigned bytes = op.element_bytes;
+      const SharedOperand* rows = nullptr;
+      if (a != nullptr) {
+        rows = operand(*a, {a_begin, wide.m, wide.k, bytes, a_major, true}, extent);
+        if (rows == nullptr) return false;
+        wide.a_offsets = rows->offsets.data();
+      } else {
+        wide.a = first.a.data();
+      }
+      const SharedOperand* columns = operand(b, {0, wide.n, wide.k, bytes, b_major, false}, extent);
+      if (columns == nullptr) return false;
+      wide.b_offsets = columns->offsets.data();
+      wide.c = wide.d = cells(program, op, wide);
+      if (!d.multiply_wide(lanes, shared, wide)) return false;
+      for (const SharedOperand* read : {rows, columns})
+        if (units != nullptr && read != nullptr)
+          units->insert(units->end(), read->units.begin(), read->units.end());
+      return true;
+    } else {
+      return false;
+    }
+  }
+
+ private:
+  /// Which elements of a matrix: row-major by k for B, by mn for A.
+  struct Part {
+    unsigned begin = 0, mn = 0, k = 0, bytes = 0;
+    bool mn_major = false, is_a = false;
+  };
+
+  /// Null where an element lies outside of shared memory.
+  template <class Matrix>
+  const SharedOperand* operand(const Matrix& matrix, const Part& part, Extent extent) {
+    std::array<std::uint64_t, 5> key{
+        matrix.start | matrix.leading << 32, matrix.stride | std::uint64_t{matrix.swizzle} << 32,
+        std::uint64_t{part.begin} << 32 | part.mn, std::uint64_t{part.k} << 32 | part.bytes,
+        (part.mn_major ? 2u : 0u) | (part.is_a ? 1u : 0u)};
+    auto [found, fresh] = operands_.try_emplace(key);
+    SharedOperand& operand = found->second;
+    if (!fresh) return &operand;
+    operand.offsets.resize(std::size_t{part.mn} * part.k);
+    for (unsigned i = 0; i < part.mn; ++i)
+      for (unsigned q = 0; q < part.k; ++q) {
+        std::uint64_t offset =
+            matrix.at(part.begin + i, q, part.bytes, part.mn_major) - extent.base;
+        if (offset >= extent.bytes || extent.bytes - offset < part.bytes) {
+          operands_.erase(found);
+          return nullptr;
+        }
+        operand.offsets[part.is_a ? i * part.k + q : q * part.mn + i] =
+            static_cast<std::uint32_t>(offset);
+        operand.units.push_back(offset / 16);
+      }
+    std::sort(operand.units.begin(), operand.units.end());
+    operand.units.erase(std::unique(operand.units.begin(), operand.units.end()),
+                        operand.units.end());
+    return &operand;
+  }
+
+  /// The cells of D, row-major over all its columns.
+  const Cell* cells(const Program& program, const Operation& op, const WideMma& wide) {
+    std::vector<Cell>& cells = cells_[op.matrix];
+    if (cells.empty()) {
+      cells.resize(std::size_t{wide.m} * wide.n);
+      for (unsigned slice = 0; slice < op.element_count; ++slice)
+        for (unsigned i = 0; i < wide.m; ++i)
+          for (unsigned j = 0; j < 8; ++j)
+            cells[i * wide.n + 8 * slice + j] = program.matrices[op.matrix + slice].d[i * 8 + j];
+    }
+    return cells.data();
+  }
+
+  std::map<std::array<std::uint64_t, 5>, SharedOperand> operands_;
+  std::map<std::uint32_t, std::vector<Cell>> cells_;  // By the operation's first matrix.
+};
+
+}  // namespace lathe::ptx
