@@ -15,6 +15,9 @@ namespace {
 constexpr unsigned columns = 8;  // Every mma.sync modelled has n = 8.
 constexpr unsigned k_max = 32, m_max = 16;
 
+/// The exponent of a factor that is zero: it takes no part in the largest.
+constexpr std::int32_t absent = -4000;
+
 struct Numbers {
   std::int32_t fraction_bits = 0;
   std::array<std::int32_t, k_max * m_max> significand{}, exponent{};
@@ -36,7 +39,7 @@ void split(Numbers& out, unsigned i, std::uint32_t bits) {
   if (biased != 0) m |= 1 << (p - 1);
   std::int32_t e = biased == 0 ? format.emin : static_cast<std::int32_t>(biased) - 1 + format.emin;
   out.significand[i] = negative ? -m : m;
-  out.exponent[i] = m == 0 ? -126 : e;
+  out.exponent[i] = m == 0 ? absent : e;
   if (rest > format.max_bits)
     out.value[i] = format.has_infinity && rest == format.max_bits + 1
                        ? (negative ? -HUGE_VAL : HUGE_VAL)
@@ -71,6 +74,8 @@ struct Steps {
   int fraction_bits;  // F
   unsigned k;         // Products of one step.
   int output_bits;    // Fraction bits of an f32 result.
+  /// Of a C that is zero: mma.sync aligns to it as to the smallest number, wgmma leaves it out.
+  std::int32_t zero_exponent = -126;
 };
 
 /// Hopper has no products of bytes: they become f16, first the first two of each four columns and
@@ -81,7 +86,8 @@ bool by_halves(const Mma& mma) {
 
 Steps steps_of(const Mma& mma) {
   bool byte = width_of(mma.a_type) == 8;
-  if (mma.architecture >= 90 && byte && mma.warpgroup) return {13, mma.k, 13};
+  if (mma.architecture >= 90 && mma.warpgroup)
+    return {byte ? 13 : 25, mma.k, byte ? 13 : 23, absent};
   if (mma.architecture >= 90) return {25, by_halves(mma) ? mma.k / 2 : mma.k, 23};
   unsigned most = width_of(mma.a_type) == 32 ? 4 : byte ? 16 : 8;
   return {byte ? 13 : 24, mma.k < most ? mma.k : most, byte ? 13 : 23};
@@ -103,6 +109,7 @@ float truncated(std::int64_t sum, int exponent, int fraction_bits, int output_bi
     bits = round_magnitude<std::uint64_t>(format_of<Type::f32>(), m, exponent - fraction_bits,
                                           negative, e > 127 ? Rounding::rn : Rounding::rz);
   }
+  if ((bits & 0x7FFFFFFF) == 0) bits = 0;  // What is too small leaves no sign.
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
 }
 
@@ -120,7 +127,7 @@ void step(const Numbers& a, const Numbers& b, unsigned a_begin, unsigned b_begin
     auto m = static_cast<std::int32_t>(bits & 0x7FFFFF);
     if (biased != 0) m |= 1 << 23;
     c_significand[j] = (bits >> 31) != 0 ? -m : m;
-    c_exponent[j] = m == 0 ? -126 : biased == 0 ? -126 : biased - 127;
+    c_exponent[j] = m == 0 ? steps.zero_exponent : biased == 0 ? -126 : biased - 127;
     top[j] = c_exponent[j];
   }
   for (unsigned i = 0; i < k; ++i)

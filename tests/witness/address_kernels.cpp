@@ -1,4 +1,4 @@
-// Instructions on addresses, and stores that a barrier object counts, within one block.
+// Instructions on addresses, within one block.
 
 #include "tests/witness/kernel.h"
 
@@ -92,39 +92,6 @@ std::vector<Kernel> cluster_addresses(const Instance& instance) {
   return {w.finish(23, threads)};
 }
 
-/// Remote stores and reductions whose bytes the block's own barrier object counts.
-std::vector<Kernel> counted_stores(const Instance& instance) {
-  if (!instance.has("mbarrier::complete_tx::bytes")) return {};
-  Room room(instance);
-  Writer& w = room.w;
-  unsigned count = instance.has("v4") ? 4 : instance.has("v2") ? 2 : 1;
-  unsigned bytes = count * width_of(instance.type) / 8;
-  std::string text, vector, guard = "@" + room.first + " ", done = w.declare(Type::pred);
-  std::string state = w.declare(Type::b64);
-  for (unsigned half = 0; half < 2; ++half)
-    w.line("st.shared.b64 [" + room.at + "+" + std::to_string(8 * half) + "], " +
-           w.load(Type::b64) + ";");
-  for (unsigned i = 0; i < count; ++i) vector += (i == 0 ? "" : ", ") + w.load(instance.type);
-  w.line(guard + "mbarrier.init.shared.b64 [" + room.gate + "], 1;");
-  w.line("fence.mbarrier_init.release.cluster;");
-  w.line("bar.sync 0;");
-  w.line(guard + "mbarrier.arrive.expect_tx.shared.b64 " + state + ", [" + room.gate + "], " +
-         std::to_string(bytes * threads) + ";");
-  w.line("bar.sync 0;");
-  w.line(instance.mnemonic() + " [" + room.at + "], " + (count > 1 ? "{" + vector + "}" : vector) +
-         ", [" + room.gate + "];");
-  w.line("again:");
-  w.line("mbarrier.try_wait.parity.acquire.cluster.shared.b64 " + done + ", [" + room.gate +
-         "], 0;");
-  w.line("@!" + done + " bra again;");
-  for (unsigned half = 0; half < 2; ++half) {
-    std::string got = w.declare(Type::b64);
-    w.line("ld.shared.b64 " + got + ", [" + room.at + "+" + std::to_string(8 * half) + "];");
-    w.store(got, Type::b64);
-  }
-  return {w.finish(24, threads)};
-}
-
 }  // namespace
 
 std::vector<Kernel> address_kernels(const Instance& instance) {
@@ -133,7 +100,6 @@ std::vector<Kernel> address_kernels(const Instance& instance) {
   if (opcode == "isspacep") return spaces_of_addresses(instance);
   if (opcode == "cvta") return conversions(instance);
   if (opcode == "mapa" || opcode == "getctarank") return cluster_addresses(instance);
-  if ((opcode == "st" || opcode == "red") && instance.has("async")) return counted_stores(instance);
   return {};
 }
 

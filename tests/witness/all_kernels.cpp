@@ -13,15 +13,15 @@ namespace {
 std::size_t most_of(const RowText& row) {
   std::string_view name = row.signature.opcode;
   if (name == "wgmma") return 20000;
-  if (name == "mbarrier") return 24;
-  if (row.signature.text.find('[') != std::string_view::npos) return 200;
+  if (name == "mbarrier" || name == "atom" || name == "red") return 24;
+  if (row.signature.text.find('[') != std::string_view::npos) return 160;
   return name == "set" ? 240 : 700;
 }
 
 /// Of a row whose modifiers exclude one another, what the assembler takes: a sample with each word
 /// and type in it. Without an assembler, any sample.
 std::vector<Instance> legal_instances(std::uint16_t row, std::size_t most) {
-  std::vector<Instance> all = instances_of(row, 8000, 5), legal;
+  std::vector<Instance> all = instances_of(row, 2000, 5), legal;
   std::vector<Written> lines(all.size());
   Draw draw(row);
   for (std::size_t i = 0; i < all.size(); ++i) {

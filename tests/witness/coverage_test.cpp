@@ -1,6 +1,7 @@
 // docs/WITNESS.md is what the table and the archive say.
 
 #include <catch2/catch.hpp>
+#include <map>
 
 #include "base/files.h"
 #include "tests/witness/coverage.h"
@@ -30,10 +31,12 @@ TEST_CASE("docs/WITNESS.md claims no row, form or vector that the archive does n
   CHECK(number_before(*page, "operand vectors") <= number_before(truth, "operand vectors"));
   auto all = coverage_of(archive());
   std::string witnessed = page->substr(0, page->find("## Not witnessed"));
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    std::string line = " " + std::string(rows()[i].signature.text) + "\n";
+  std::map<std::string, std::size_t> forms;  // Some rows differ in their types alone.
+  for (std::size_t i = 0; i < all.size(); ++i)
+    forms[" " + std::string(rows()[i].signature.text) + "\n"] += all[i].forms;
+  for (const auto& [line, count] : forms) {
     INFO(line);
-    if (witnessed.find(line) != std::string::npos) CHECK(all[i].forms > 0);
+    if (witnessed.find(line) != std::string::npos) CHECK(count > 0);
   }
 }
 

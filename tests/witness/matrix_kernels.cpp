@@ -78,7 +78,8 @@ std::vector<Kernel> products(const Instance& instance) {
   if (types.size() != 4 || s.m == 0 || instance.has("block_scale")) return {};
   bool sparse = !instance.word_with("sp").empty();
   bool quads = s.m == 8 && s.k == 4 && types[1] == "f16";
-  if (bits_of(types[1]) != bits_of(types[2])) return {};
+  // The indices of tf32 are of another form than those drawn.
+  if (bits_of(types[1]) != bits_of(types[2]) || (sparse && types[1] == "tf32")) return {};
   unsigned held = bits_of(types[1]) == 64 ? 64 : 32, d_held = types[0] == "f64" ? 64 : 32;
   unsigned a_count = s.m * s.k * bits_of(types[1]) / held / 32 / (sparse ? 2 : 1);
   unsigned b_count = s.k * s.n * bits_of(types[2]) / held / 32;
