@@ -150,15 +150,20 @@ def document(rows: dict) -> str:
 
 def fakes_text(rows: dict, known: dict) -> str:
     """Which contracts' fakes were all rejected by the test gate, and which were not seen to be."""
-    done = [n for n, r in known.items() if r["status"] == "all rejected"]
-    left = [n for n in sorted(rows) if n not in done]
-    passed = [n for n, r in known.items() if r["status"] == "wrong"]
-    names = ", ".join(left)
-    return (f"\n## The five fakes\n\nOf {len(rows)} contracts the null, constant, copy, "
-            f"right-in-block-0-only and transposed kernels of {len(done)} were each rejected by the "
-            f"test gate; no fake passed\nany ({len(passed)}). The rest was not brought to an end "
-            "(a null kernel has to be run over the whole grid,\nwhich the emulated device cannot "
-            f"do for large tensor kernels): {names}.\n")
+    of = {status: [n for n in sorted(known) if known[n]["status"] == status]
+          for status in ("all rejected", "wrong", "exhausted", "undecided", "unsupported")}
+    never = [n for n in sorted(rows) if n not in known]
+    out = ("\n## The five fakes\n\nThe null, constant, copy, right-in-block-0-only and transposed "
+           "kernels of a contract, through the\ntest gate (`suite/fakes.json`): of "
+           f"{len(rows)} contracts, all five were rejected in {len(of['all rejected'])}, and "
+           f"one passed in {len(of['wrong'])}.\n")
+    for what, names in (("Stopped by the clock before an answer", of["exhausted"]),
+                        ("Without an answer, since the reference itself could not be run",
+                         of["undecided"] + of["unsupported"]),
+                        ("Not tried for lack of time", never)):
+        if names:
+            out += f"\n{what} ({len(names)}): {', '.join(names)}.\n"
+    return out
 
 
 def main() -> int:
