@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ptx/order_names.h"
+#include "ptx/program.h"
 
 namespace lathe::ptx {
 
@@ -45,7 +46,7 @@ OrderStamp OrderObserver::stamp_of(const Access& access, std::uint32_t lane) con
   stamp.instruction = access.instruction;
   stamp.lanes = Mask{1} << lane;
   stamp.warp = static_cast<std::uint16_t>(access.warp);
-  stamp.strong = access.relaxed || access.kind == AccessKind::atomic;
+  stamp.strong = access.kind == AccessKind::atomic;
   return stamp;
 }
 
@@ -123,7 +124,9 @@ void OrderObserver::write(OrderCell& cell, const Touch& touch, const OrderStamp&
   const Access& access = *touch.access;
   bool unchanged = !access.asynchronous && (access.unchanged >> touch.lane & 1) != 0;
   auto meet = [&](const OrderStamp& earlier, bool was_write) {
-    if (earlier.lanes == 0 || (earlier.strong && stamp.strong)) return;
+    if (earlier.lanes == 0) return;
+    if (earlier.strong && stamp.strong && atomics_.commute(earlier.instruction, stamp.instruction))
+      return;
     if (was_write && earlier.under_way) {
       report(OrderFinding::Kind::early_write, touch, address, earlier,
              static_cast<std::uint32_t>(std::countr_zero(earlier.lanes)), true);
@@ -221,9 +224,18 @@ void OrderObserver::touch_read_only(const Touch& touch) {
   }
 }
 
+void OrderObserver::note_strong(const Access& access) {
+  relaxed_ = true;
+  if (program_ == nullptr) return;
+  const Operation& op = program_->operations[access.instruction];
+  const std::string& text = program_->texts[op.instruction];
+  if (text.find(".acq") != std::string::npos || text.find(".release") != std::string::npos)
+    follows_all_ = false;
+}
+
 void OrderObserver::on_access(const Access& access) {
   if (access.unit != Unit::thread || access.space == Space::tensor) return unit_access(access);
-  if (access.relaxed) follows_all_ = false;
+  if (access.relaxed) note_strong(access);
   if (access.space == Space::shared) {
     each_lane(access.mask, [&](std::uint32_t lane) {
       touch_words(shared_, {&access, lane, (*access.addresses)[lane]}, true);
@@ -321,7 +333,10 @@ void OrderObserver::on_async_wait(std::uint32_t warp, std::uint32_t, Mask mask,
 
 void OrderObserver::on_fence(std::uint32_t warp, std::uint32_t, Mask mask, char scope,
                              Proxy proxy) {
-  if (proxy == Proxy::generic && scope != 'c' && scope != 'm') follows_all_ = false;
+  if (proxy == Proxy::generic && scope != 'm') {
+    fenced_ = true;
+    if (scope != 'c') follows_all_ = false;
+  }
   if (proxy == Proxy::async)
     each_lane(mask, [&](std::uint32_t lane) {
       std::uint32_t thread = warp * lane_count + lane;

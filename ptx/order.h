@@ -7,8 +7,10 @@
 //
 // Order comes from barriers (by id, with the threads that arrived), bar.warp.sync, mbarrier phases
 // and the end of a cp.async for the thread that waits. Shuffles, votes, mma and ldmatrix order
-// nothing; exited threads order nothing; lanes of one warp are threads like any other. Fences and
-// strong accesses are not followed: `follows_all()` turns false where a kernel uses them to order.
+// nothing; exited threads order nothing; lanes of one warp are threads like any other. Fences,
+// acquires and releases are not followed: `follows_all()` turns false where a kernel uses them to
+// order. Atomics are excused from one another; volatile and relaxed accesses from nothing, since
+// what they read is a matter of the schedule.
 //
 // An asynchronous unit's accesses come after what its issuer knows, and before what those know who
 // were told of its end. What a thread wrote is seen by a unit only after that thread's
@@ -23,6 +25,7 @@
 #include <vector>
 
 #include "ptx/observer.h"
+#include "ptx/order_atomics.h"
 #include "ptx/order_cells.h"
 #include "ptx/order_clock.h"
 #include "ptx/order_registers.h"
@@ -76,10 +79,12 @@ class OrderObserver {
   const std::vector<OrderFinding>& uninitialised() const { return uninitialised_; }
   /// Writes that met an unordered access but changed nothing.
   std::uint64_t harmless() const { return harmless_; }
-  bool follows_all() const { return follows_all_; }
+  bool follows_all() const { return follows_all_ && !(fenced_ && relaxed_); }
 
   void on_block(const Program& program, std::uint64_t block, std::uint32_t warps,
                 std::uint32_t threads) {
+    if (program_ != &program) atomics_ = OrderAtomics(program);
+    program_ = &program;
     begin(block, warps, threads);
     registers_.begin(program, warps);
   }
@@ -169,6 +174,7 @@ class OrderObserver {
   void write(OrderCell& cell, const Touch& touch, const OrderStamp& stamp, std::uint64_t address);
   void touch_across(const Touch& touch, std::uint32_t buffer);
   void touch_read_only(const Touch& touch);
+  void note_strong(const Access& access);
   /// A copy of this thread is done, as if done by `agent`: the thread, or an mbarrier.
   void land(std::uint32_t thread, const Copy& copy, std::uint32_t agent);
   OrderStamp stamp_of(const Access& access, std::uint32_t lane) const;
@@ -194,6 +200,10 @@ class OrderObserver {
   std::map<std::uint64_t, Groups> groups_;          // By the agent's name.
   std::vector<std::vector<std::uint32_t>> fences_;  // By thread: its clocks after proxy fences.
   OrderRegisters registers_;
+  /// Relaxed and volatile accesses alone order nothing; with fences they may.
+  bool relaxed_ = false, fenced_ = false;
+  const Program* program_ = nullptr;
+  OrderAtomics atomics_;
 };
 
 }  // namespace lathe::ptx

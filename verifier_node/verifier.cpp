@@ -32,6 +32,8 @@ constexpr double range_below = 0x1p60;
 
 /// Integer data of at most so many values is drawn, so often.
 constexpr double drawn_values_max = 65536;
+/// And each value so often among the elements: what asks for one value is then seen.
+constexpr double draws_of_a_value = 16;
 constexpr std::uint64_t draws_min = 2;
 
 /// Keys of the candidate that the reference has not.
@@ -256,8 +258,12 @@ void Verifier::look_at_drawn_tensors() {
         std::holds_alternative<Values::Zero>(tensor.values.kind) ||
         (plan_.symbolic && may_be_words(tensor)))
       continue;
-    if (possibilities(tensor) > drawn_values_max) drawn_ = tensor.name;
     plan_.runs = std::max<std::uint64_t>(plan_.runs, draws_min);
+    double elements = 1, values = possibilities(tensor);
+    for (std::uint64_t extent : tensor.shape) elements *= static_cast<double>(extent);
+    // Two stand for what is no data: indices and masks, each of which is looked at as an address.
+    bool seldom = values * draws_of_a_value > static_cast<double>(plan_.runs) * elements;
+    if (values > drawn_values_max || (values > 2 && seldom)) drawn_ = tensor.name;
     plan_.points = plan_.runs * plan_.points_each;
     plan_.one_if_undecided = false;
   }

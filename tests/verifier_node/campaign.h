@@ -1,0 +1,169 @@
+#pragma once
+
+// A campaign of mutants: kernels, what the verifier answers about each mutant, and the tally.
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <unordered_set>
+
+#include "tests/verifier_node/mutation.h"
+#include "tests/verifier_node/sameness.h"
+#include "verifier_node/verify.h"
+
+namespace lathe::verifier_node::mutation {
+
+enum class Kind : std::uint8_t {
+  refuted,
+  stated,    // Undecided, and the answer says what is different.
+  unstated,  // Undecided: a limit, an instruction without a model.
+  same,      // Proved, and shown to be the same kernel.
+  proved,    // Proved without an argument: a mistake of the verifier's, or an argument is missing.
+};
+
+struct Answer {
+  Kind kind{};
+  Mutant mutant;
+  std::string kernel, verdict, reason_code, reason, argument;
+
+  std::string text() const {
+    return kernel + " line " + std::to_string(mutant.line) + ", " +
+           edit_names[static_cast<std::size_t>(mutant.edit)] + ": `" + mutant.before + "` -> `" +
+           mutant.after + "`: " + verdict + " " + reason_code + ": " +
+           (verdict == "proved" ? (argument.empty() ? "NO ARGUMENT" : argument) : reason);
+  }
+};
+
+struct Counts {
+  unsigned refuted = 0, stated = 0, unstated = 0, same = 0, proved = 0;
+  unsigned total() const { return refuted + stated + unstated + same + proved; }
+  void operator+=(const Counts& other) {
+    refuted += other.refuted;
+    stated += other.stated;
+    unstated += other.unstated;
+    same += other.same;
+    proved += other.proved;
+  }
+};
+
+struct Tally {
+  std::array<Counts, static_cast<std::size_t>(Edit::count)> by_edit{};
+  std::map<std::string, unsigned> unstated_reasons;
+
+  void take(const Answer& answer) {
+    Counts& counts = by_edit[static_cast<std::size_t>(answer.mutant.edit)];
+    switch (answer.kind) {
+      case Kind::refuted:
+        ++counts.refuted;
+        break;
+      case Kind::stated:
+        ++counts.stated;
+        break;
+      case Kind::unstated:
+        ++counts.unstated;
+        ++unstated_reasons[answer.reason_code + ": " + answer.reason.substr(0, 60)];
+        break;
+      case Kind::same:
+        ++counts.same;
+        break;
+      case Kind::proved:
+        ++counts.proved;
+        break;
+    }
+  }
+  unsigned proved() const {
+    unsigned sum = 0;
+    for (const Counts& counts : by_edit) sum += counts.proved;
+    return sum;
+  }
+};
+
+/// A kernel whose reference is proved against itself.
+class Subject {
+ public:
+  double proof_seconds = 0;
+
+  static Result<std::unique_ptr<Subject>> make(const std::filesystem::path& folder,
+                                               std::uint64_t seed) {
+    Result<Contract> contract = read_contract(folder);
+    if (!contract) return contract.error();
+    auto subject = std::unique_ptr<Subject>(new Subject(*std::move(contract), seed));
+    subject->name_ = folder.filename();
+    auto begin = std::chrono::steady_clock::now();
+    Result<Report> report = subject->verified(subject->reference_.module);
+    if (!report) return report.error();
+    subject->proof_seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    if (report->verdict != "proved")
+      return Error{Fault::unsupported, report->reason_code + ": " + report->reason, "", {}};
+    return subject;
+  }
+
+  /// Nothing where no new mutant of this class was found.
+  std::optional<Answer> ask(Edit edit, std::uint64_t number) {
+    for (std::uint64_t attempt = 0; attempt < 20; ++attempt) {
+      std::optional<Mutant> mutant = mutator_.draw(edit, number * 20 + attempt);
+      if (!mutant || mutant->text == contract_.reference || !known_.insert(mutant->text).second)
+        continue;
+      ptx::Parsed parsed = ptx::parse(mutant->text, "mutant.ptx");
+      // What ptxas turns away is no mutant.
+      if (!parsed.errors.empty() || !ptx::decode(parsed.module, contract_.entry)) continue;
+      return answer(*std::move(mutant), parsed.module);
+    }
+    return std::nullopt;
+  }
+
+ private:
+  Subject(Contract contract, std::uint64_t seed)
+      : contract_(std::move(contract)),
+        reference_(ptx::parse(contract_.reference, "reference.ptx")),
+        mutator_(reference_.module, contract_.entry, seed),
+        sameness_(contract_, reference_.module),
+        seed_(seed) {}
+
+  Result<Report> verified(const ptx::Module& candidate) {
+    verifier_node::Options options;
+    options.seed = philox64(seed_, 0xBE7C4, 0);
+    options.stress_blocks = 2;
+    options.steps_max = 400'000;
+    return verify(reference_.module, candidate, contract_, options);
+  }
+
+  Answer answer(Mutant mutant, const ptx::Module& module) {
+    Answer out;
+    out.kernel = name_;
+    Result<Report> report = verified(module);
+    out.mutant = std::move(mutant);
+    if (!report) {
+      out.kind = Kind::unstated;
+      out.verdict = "error";
+      out.reason = report.error().what;
+      return out;
+    }
+    out.verdict = report->verdict;
+    out.reason_code = report->reason_code;
+    out.reason = report->reason;
+    if (out.verdict == "proved") {
+      out.argument = sameness_.argument(out.mutant);
+      out.kind = out.argument.empty() ? Kind::proved : Kind::same;
+    } else if (out.verdict == "refuted") {
+      out.kind = Kind::refuted;
+    } else {
+      static const std::unordered_set<std::string> without{"unsupported", "exhausted",
+                                                           "one_schedule", "sampled"};
+      out.kind = without.contains(out.reason_code) ? Kind::unstated : Kind::stated;
+    }
+    return out;
+  }
+
+  Contract contract_;
+  ptx::Parsed reference_;
+  Mutator mutator_;
+  Sameness sameness_;
+  std::uint64_t seed_;
+  std::string name_;
+  std::unordered_set<std::string> known_;
+};
+
+}  // namespace lathe::verifier_node::mutation
