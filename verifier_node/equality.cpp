@@ -102,8 +102,10 @@ Result<PointResult> run_point(const Sides& sides, const Plan& plan, const PointR
   if (complete) ledger.finish();
   result.difference = ledger.first();
   result.precision = ledger.precision();
-  if (const ptx::OrderObserver* order = candidate.runner().order())
+  if (const ptx::OrderObserver* order = candidate.runner().order()) {
     result.order_follows_all = order->follows_all();
+    result.trusts_copies = order->trusts_copies();
+  }
   result.steps = reference.runner().steps() + candidate.runner().steps();
   result.peak_numbers =
       std::max(reference.runner().peak_numbers(), candidate.runner().peak_numbers());

@@ -173,6 +173,7 @@ Result<Done> Verifier::evaluate() {
       continue;
     }
     take(result, number);
+    trusts_copies_ |= result.trusts_copies;
     if (!result.races.empty()) return conclude_race(result.races.front(), result.order_follows_all);
     if (result.stopped) return conclude_stopped(*result.stopped);
     if (!result.difference) continue;
@@ -224,6 +225,7 @@ void Verifier::finish_points() {
   note(both.comparisons != 0, "comparisons of data follow shadows; other pieces are not seen");
   note(both.sentinels != 0, "exponentials below 2^-10000 are 0");
   note(both.floors != 0, "rounding to integers as a keyed function of the fraction");
+  note(trusts_copies_, "products read what cp.async brought without a fence between the proxies");
   note(both.keys_cut, "divisors and exponentials beyond the first 2097152 were not compared");
 }
 

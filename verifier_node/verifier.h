@@ -60,6 +60,7 @@ class Verifier {
   bool out_of_range_ = false;  // Magnitudes far from all that the reference reaches.
   std::int64_t unguarded_at_ = -1, divisor_at_ = -1;
   std::uint64_t steps_ = 0;
+  bool trusts_copies_ = false;
   bool uses_copies_ = false;
 };
 
