@@ -119,14 +119,16 @@ bool Decoder::statement(const Statement& statement) {
     case Statement::Kind::instruction:
       return instruction(function_->instructions[statement.index], texts_begin_ + statement.index);
     case Statement::Kind::label:
-      labels_[function_->labels[statement.index].name] =
+      label_scopes_.back().labels[function_->labels[statement.index].name] =
           static_cast<std::uint32_t>(program_.operations.size());
       return true;
     case Statement::Kind::open_scope:
       scopes_.emplace_back();
+      label_scopes_.push_back({{}, branches_.size()});
       return true;
     case Statement::Kind::close_scope:
       if (scopes_.size() > 2) scopes_.pop_back();
+      if (label_scopes_.size() > 1) close_labels();
       return true;
     case Statement::Kind::registers:
       declare_registers(function_->registers[statement.index]);
@@ -207,20 +209,31 @@ void Decoder::protect_guard(std::size_t first) {
                              move);
 }
 
+/// The innermost scope ends: its own branches to its own labels are known, the others wait for the
+/// scope around it.
+void Decoder::close_labels() {
+  LabelScope scope = std::move(label_scopes_.back());
+  label_scopes_.pop_back();
+  auto resolved = [&](const std::pair<std::uint32_t, std::string_view>& branch) {
+    auto found = scope.labels.find(branch.second);
+    if (found == scope.labels.end()) return false;
+    program_.operations[branch.first].target = found->second;
+    return true;
+  };
+  auto first = branches_.begin() + static_cast<std::ptrdiff_t>(scope.first_branch);
+  branches_.erase(std::remove_if(first, branches_.end(), resolved), branches_.end());
+}
+
 bool Decoder::resolve_branches() {
-  for (auto [operation, label] : branches_) {
-    auto found = labels_.find(label);
-    if (found == labels_.end()) {
-      error_ = Error{Fault::malformed,
-                     "no label `" + std::string(label) + "` is in the function",
-                     "",
-                     {module_.file, program_.operations[operation].line,
-                      program_.operations[operation].column}};
-      return false;
-    }
-    program_.operations[operation].target = found->second;
-  }
-  return true;
+  while (!label_scopes_.empty()) close_labels();
+  if (branches_.empty()) return true;
+  auto [operation, label] = branches_.front();
+  error_ = Error{
+      Fault::malformed,
+      "no label `" + std::string(label) + "` is in the function",
+      "",
+      {module_.file, program_.operations[operation].line, program_.operations[operation].column}};
+  return false;
 }
 
 void Decoder::add_texts() {
@@ -245,6 +258,7 @@ Result<Program> Decoder::run() {
   declare_parameters();
   read_directives();
   add_texts();
+  label_scopes_.resize(1);
   for (const Statement& each : function_->statements)
     if (!statement(each)) return *error_;
   if (!resolve_branches()) return *error_;

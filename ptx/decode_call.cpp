@@ -74,11 +74,12 @@ bool Decoder::inline_body(const Function& callee, Scope scope) {
   const Function* caller = function_;
   std::uint32_t begin = texts_begin_;
   std::vector<Scope> scopes = std::move(scopes_);
-  auto labels = std::move(labels_);
+  auto labels = std::move(label_scopes_);
   auto branches = std::move(branches_);
   auto returns = std::move(returns_);
   scopes_ = {scopes[0], scopes[1], std::move(scope), Scope{}};
-  labels_.clear(), branches_.clear(), returns_.clear();
+  label_scopes_.clear(), branches_.clear(), returns_.clear();
+  label_scopes_.resize(1);
   function_ = &callee;
   calls_.push_back(&callee);
   add_texts();
@@ -91,7 +92,7 @@ bool Decoder::inline_body(const Function& callee, Scope scope) {
   function_ = caller;
   texts_begin_ = begin;
   scopes_ = std::move(scopes);
-  labels_ = std::move(labels);
+  label_scopes_ = std::move(labels);
   branches_ = std::move(branches);
   returns_ = std::move(returns);
   return done && !error_;

@@ -39,6 +39,7 @@ class Decoder {
   void read_directives();
   bool statement(const Statement& statement);
   bool instruction(const Instruction& instruction, std::uint32_t number);
+  void close_labels();
   bool resolve_branches();
   void add_texts();
 
@@ -154,7 +155,11 @@ class Decoder {
   std::vector<std::uint32_t> returns_;  // Operations that leave the innermost of them.
   Program program_;
   std::vector<Scope> scopes_;
-  std::unordered_map<std::string_view, std::uint32_t> labels_;
+  struct LabelScope {
+    std::unordered_map<std::string_view, std::uint32_t> labels;
+    std::size_t first_branch = 0;  // Of its own, in branches_.
+  };
+  std::vector<LabelScope> label_scopes_;
   std::vector<std::pair<std::uint32_t, std::string_view>> branches_;  // Operation, label.
   std::vector<Slot> free_scratch_;  // Reused from one instruction to the next.
   std::size_t scratch_used_ = 0;
