@@ -203,7 +203,8 @@ class Machine {
   void fragment(Warp& warp, const Operation& op, Mask active);
   Mma product_of(const Operation& op, const Matrix& matrix) const;
   void multiply(Warp& warp, const Operation& op, Mask active);
-  void multiply_one(Lanes& lanes, const Operation& op, const Matrix& matrix);
+  void multiply_one(Lanes& lanes, const Operation& op, const Matrix& matrix,
+                    bool without_c = false);
   void multiply_sparse(Warp& warp, const Operation& op, const Matrix& matrix);
 
   // machine_warp.h

@@ -197,8 +197,11 @@ Mma Machine<D, O>::product_of(const Operation& op, const Matrix& matrix) const {
 }
 
 template <class D, class O>
-void Machine<D, O>::multiply_one(Lanes& lanes, const Operation& op, const Matrix& matrix) {
-  d_.multiply(lanes, product_of(op, matrix));
+void Machine<D, O>::multiply_one(Lanes& lanes, const Operation& op, const Matrix& matrix,
+                                 bool without_c) {
+  Mma mma = product_of(op, matrix);
+  mma.without_c = without_c;
+  d_.multiply(lanes, mma);
 }
 
 /// Which column of the wide A an element of the stored half stands for; nothing where the metadata

@@ -192,7 +192,7 @@ void Machine<D, O>::tensor_tiles(TensorProduct& p, std::uint32_t rank) {
       Operation with = *p.op;
       with.flag = p.saturate;
       with.mode = Mode::none;
-      multiply_one(lanes, with, tile);
+      multiply_one(lanes, with, tile, !p.accumulate);
     }
   }
   if constexpr (O::active) {

@@ -130,7 +130,7 @@ void Machine<D, O>::warpgroup_multiply(Warp& warp, const Operation& op, Mask act
     if ((op.form.constant & 4) != 0) flip_signs(warp.lanes, op, matrix.b, matrix.b_type);
     if ((*scale & 1) == 0)
       for (const Cell& cell : matrix.d) d_.put(warp.lanes, cell, width_of(matrix.d_type) / 8, 0);
-    multiply_one(warp.lanes, op, matrix);
+    multiply_one(warp.lanes, op, matrix, (*scale & 1) == 0);
   }
   if constexpr (O::active) tell_units(op, units, Unit::warpgroup, 0, rank());
 }

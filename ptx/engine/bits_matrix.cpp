@@ -71,6 +71,7 @@ struct Steps {
   int fraction_bits;  // F
   unsigned k;         // Products of one step.
   int output_bits;    // Fraction bits of an f32 result.
+  bool without_c = false;
 };
 
 /// Hopper has no products of bytes: they become f16, first the first two of each four columns and
@@ -81,10 +82,10 @@ bool by_halves(const Mma& mma) {
 
 Steps steps_of(const Mma& mma) {
   bool byte = width_of(mma.a_type) == 8;
-  if (mma.architecture >= 90 && byte && mma.warpgroup) return {13, mma.k, 13};
-  if (mma.architecture >= 90) return {25, by_halves(mma) ? mma.k / 2 : mma.k, 23};
+  if (mma.architecture >= 90 && byte && mma.warpgroup) return {13, mma.k, 13, mma.without_c};
+  if (mma.architecture >= 90) return {25, by_halves(mma) ? mma.k / 2 : mma.k, 23, mma.without_c};
   unsigned most = width_of(mma.a_type) == 32 ? 4 : byte ? 16 : 8;
-  return {byte ? 13 : 24, mma.k < most ? mma.k : most, byte ? 13 : 23};
+  return {byte ? 13 : 24, mma.k < most ? mma.k : most, byte ? 13 : 23, false};
 }
 
 float truncated(std::int64_t sum, int exponent, int fraction_bits, int output_bits) {
@@ -121,7 +122,7 @@ void step(const Numbers& a, const Numbers& b, unsigned a_begin, unsigned b_begin
     if (biased != 0) m |= 1 << 23;
     c_significand[j] = (bits >> 31) != 0 ? -m : m;
     c_exponent[j] = m == 0 ? -126 : biased == 0 ? -126 : biased - 127;
-    top[j] = c_exponent[j];
+    top[j] = steps.without_c ? -2000 : c_exponent[j];
   }
   for (unsigned i = 0; i < k; ++i)
     for (unsigned j = 0; j < columns; ++j) {
@@ -133,7 +134,7 @@ void step(const Numbers& a, const Numbers& b, unsigned a_begin, unsigned b_begin
   for (unsigned j = 0; j < columns; ++j) {
     int by = top[j] - c_exponent[j] - (steps.fraction_bits - 23);
     std::int64_t m = c_significand[j] < 0 ? -std::int64_t{c_significand[j]} : c_significand[j];
-    m = by > 40 ? 0 : by >= 0 ? m >> by : m << -by;
+    m = m == 0 || by > 40 ? 0 : by >= 0 ? m >> by : m << -by;
     sum[j] = c_significand[j] < 0 ? -m : m;
   }
   for (unsigned begin = 0; begin < k; begin += 8) {  // Eight products fit 32 bits.
