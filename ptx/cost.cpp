@@ -58,8 +58,11 @@ CostClass Decoder::cost_of(const FormMatch& match) const {
     case Effect::atomic:
       return CostClass::atomic;
     case Effect::copy_async:
+    case Effect::bulk_copy:
+    case Effect::store_async:
       return CostClass::async_copy;
     case Effect::multiply:
+    case Effect::tensor_multiply:
       return CostClass::matrix;
     case Effect::shuffle:
     case Effect::transpose_matrix:
@@ -73,6 +76,7 @@ CostClass Decoder::cost_of(const FormMatch& match) const {
       return CostClass::reduce;
     case Effect::barrier:
     case Effect::warp_barrier:
+    case Effect::cluster_barrier:
     case Effect::mbarrier:
       return CostClass::barrier;
     case Effect::fence:

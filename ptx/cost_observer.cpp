@@ -275,6 +275,7 @@ void CostObserver::on_mbarrier_wait(std::uint32_t warp, std::uint32_t, Mask, std
 
 /// Matrix units keep up with what feeds them: only copies that an mbarrier tells of are waited for.
 void CostObserver::on_unit(const UnitEvent& event) {
+  counters_.matrix_macs += event.macs;
   if (event.kind != UnitEvent::Kind::signal) return;
   std::uint64_t& latest = phases_[{event.offset, event.phase}];
   latest = std::max(latest, warps_[event.warp].cursor);

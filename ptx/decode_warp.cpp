@@ -84,6 +84,7 @@ bool Decoder::fence() {
   op.scope = has("sys") ? 's' : has("cta") ? 'c' : has("cluster") ? 'l' : 'g';
   // Of the async proxy. The fence of new mbarriers makes them known to it too.
   op.flag = has("proxy") && !has("alias") && !has("tensormap::generic");
+  if (op.flag) op.space = space_of(*now_);
   if (has("mbarrier_init") || has("tensormap::generic")) op.scope = 'm';  // Of these alone.
   return true;
 }

@@ -98,6 +98,7 @@ struct Mma {
   Rounding rounding = Rounding::rn;  // Of f64.
   unsigned architecture = 0;  // 89, 90, 100: tensor cores round differently (ptx.md section 3).
   bool warpgroup = false;     // wgmma, whose fp8 sums are narrower than mma.sync's.
+  bool without_c = false;     // C is zero because it is not added: no exponent of its own counts.
   const Cell* a = nullptr;    // m * k, row-major.
   const Cell* b = nullptr;    // k * n, row-major.
   const Cell* c = nullptr;    // m * n

@@ -153,6 +153,12 @@ class Machine {
   std::uint32_t number(const Operation& op) const {
     return static_cast<std::uint32_t>(&op - program_.operations.data());
   }
+  static Proxy fence_proxy(const Operation& op) {
+    if (!op.flag) return Proxy::generic;
+    return op.space == Space::generic  ? Proxy::async
+           : op.space == Space::global ? Proxy::async_global
+                                       : Proxy::async_shared;
+  }
   static unsigned first_lane(Mask mask) { return static_cast<unsigned>(std::countr_zero(mask)); }
   /// The bits of a control operand; a trap and nothing where they are not exact.
   std::optional<std::uint64_t> control(const Lanes& lanes, Slot slot, unsigned lane,
@@ -198,7 +204,8 @@ class Machine {
   void fragment(Warp& warp, const Operation& op, Mask active);
   Mma product_of(const Operation& op, const Matrix& matrix) const;
   void multiply(Warp& warp, const Operation& op, Mask active);
-  void multiply_one(Lanes& lanes, const Operation& op, const Matrix& matrix);
+  void multiply_one(Lanes& lanes, const Operation& op, const Matrix& matrix,
+                    bool without_c = false);
   void multiply_sparse(Warp& warp, const Operation& op, const Matrix& matrix);
 
   // machine_warp.h
@@ -302,6 +309,7 @@ class Machine {
   void tensor_copy(Warp& warp, const Operation& op, Mask active);
   struct TensorProduct;
   bool read_descriptor(TensorProduct& product, std::uint64_t bits);
+  bool read_product(Warp& warp, TensorProduct& product);
   bool tensor_gather(const TensorProduct& product, Block& from, Lanes& lanes,
                      const SharedMatrix& matrix, bool mn_major, unsigned rows, unsigned first_cell,
                      std::vector<std::uint64_t>& units);
@@ -439,7 +447,7 @@ void Machine<D, O>::carry_out(Warp& warp, std::uint32_t w, std::uint32_t p, cons
     case Effect::warp_barrier: return warp_barrier(warp, op, active);
     case Effect::fence:
       if (op.scope != 'c') warp.fenced |= active;
-      return o_.on_fence(w, number(op), active, op.scope, op.flag ? Proxy::async : Proxy::generic);
+      return o_.on_fence(w, number(op), active, op.scope, fence_proxy(op));
     case Effect::mbarrier: return mbarrier(warp, p, op, active);
     case Effect::cluster_barrier: return cluster_barrier(warp, p, op, active);
     case Effect::map_address: return map_address(warp, op, active);

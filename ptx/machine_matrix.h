@@ -96,25 +96,27 @@ void Machine<D, O>::store_matrix(Warp& warp, const Operation& op, Mask active) {
   Mask rows = matrices == 4 ? every_lane : (Mask{1} << (8 * matrices)) - 1;
   if (!locate_all(warp, op, rows, 16, where, at)) return;
   const Slot* slots = program_.slots.data() + op.slot_begin;
+  Mask unchanged = O::compares_writes ? rows : 0;
+  auto put = [&](unsigned number, unsigned byte, Cell cell, unsigned bytes) {
+    const Location& row = at[number];
+    if constexpr (O::compares_writes)
+      if (!d_.same(*row.region, row.offset + byte, warp.lanes, cell, bytes))
+        unchanged &= ~(Mask{1} << number);
+    d_.write(*row.region, row.offset + byte, warp.lanes, cell, bytes);
+  };
   for (unsigned j = 0; j < matrices; ++j)
     for (unsigned lane = 0; lane < lane_count; ++lane) {
       unsigned g = lane / 4, t = lane % 4;
       if (op.mode == Mode::rows16) {  // .m16n8.b8: four bytes of a register go to two rows.
-        for (unsigned b = 0; b < 4; ++b) {
-          const Location& row = at[8 * j + 2 * t + (b & 1)];
-          d_.write(*row.region, row.offset + g + 8 * (b >> 1), warp.lanes, slots[j].cell(lane, b),
-                   1);
-        }
+        for (unsigned b = 0; b < 4; ++b)
+          put(8 * j + 2 * t + (b & 1), g + 8 * (b >> 1), slots[j].cell(lane, b), 1);
         continue;
       }
-      for (unsigned half = 0; half < 2; ++half) {
-        const Location& row = at[8 * j + (op.flag ? 2 * t + half : g)];
-        unsigned column = op.flag ? g : 2 * t + half;
-        d_.write(*row.region, row.offset + 2 * column, warp.lanes, slots[j].cell(lane, 2 * half),
-                 2);
-      }
+      for (unsigned half = 0; half < 2; ++half)
+        put(8 * j + (op.flag ? 2 * t + half : g), 2 * (op.flag ? g : 2 * t + half),
+            slots[j].cell(lane, 2 * half), 2);
     }
-  tell(op, rows, 16, at, where, AccessKind::write, 0, false);
+  tell(op, rows, 16, at, where, AccessKind::write, unchanged, false);
 }
 
 template <class D, class O>
@@ -195,8 +197,11 @@ Mma Machine<D, O>::product_of(const Operation& op, const Matrix& matrix) const {
 }
 
 template <class D, class O>
-void Machine<D, O>::multiply_one(Lanes& lanes, const Operation& op, const Matrix& matrix) {
-  d_.multiply(lanes, product_of(op, matrix));
+void Machine<D, O>::multiply_one(Lanes& lanes, const Operation& op, const Matrix& matrix,
+                                 bool without_c) {
+  Mma mma = product_of(op, matrix);
+  mma.without_c = without_c;
+  d_.multiply(lanes, mma);
 }
 
 /// Which column of the wide A an element of the stored half stands for; nothing where the metadata

@@ -192,7 +192,7 @@ void Machine<D, O>::tensor_tiles(TensorProduct& p, std::uint32_t rank) {
       Operation with = *p.op;
       with.flag = p.saturate;
       with.mode = Mode::none;
-      multiply_one(lanes, with, tile);
+      multiply_one(lanes, with, tile, !p.accumulate);
     }
   }
   if constexpr (O::active) {
@@ -217,6 +217,43 @@ void Machine<D, O>::scale_down(Lanes& lanes, Cell cell, Type type, std::uint32_t
   scale.template operator()<Type::f32>();
 }
 
+/// The operands of one lane's product.
+template <class D, class O>
+bool Machine<D, O>::read_product(Warp& warp, TensorProduct& p) {
+  const Operation& op = *p.op;
+  const AsyncForm& form = *p.form;
+  auto word = [&](Slot slot, const char* what) {
+    return control(warp.lanes, slot, p.lane, op, what);
+  };
+  auto descriptor = word(form.descriptor, "an instruction descriptor");
+  if (!descriptor || !read_descriptor(p, *descriptor)) return false;
+  auto b = word(form.b_descriptor, "a matrix descriptor");
+  auto accumulate = word(form.accumulate, "whether D is added");
+  if (!b || !accumulate) return false;
+  p.accumulate = (*accumulate & 1) != 0;
+  p.b = SharedMatrix::read_tensor(*b);
+  if (!form.a_in_tensor) {
+    auto a = word(form.a_descriptor, "a matrix descriptor");
+    if (!a) return false;
+    p.a = SharedMatrix::read_tensor(*a);
+  }
+  if ((!form.a_in_tensor && !p.a.supported) || !p.b.supported) {
+    trap(TrapKind::unsupported, "a matrix descriptor of this mode", op, p.lane);
+    return false;
+  }
+  unsigned lane_step = p.block_rows() == 64 && p.banks() == 1 ? 16 : 32;
+  if (p.d_lane % lane_step != 0 || p.d_lane >= 32 || p.a_lane % lane_step != 0 || p.a_lane >= 32) {
+    trap(TrapKind::bad_operand, "a first lane of tensor memory that M does not allow", op, p.lane);
+    return false;
+  }
+  for (std::size_t i = 0; i < form.disabled.size() && i < 8; ++i) {
+    auto bits = word(form.disabled[i], "the lanes that are disabled");
+    if (!bits) return false;
+    p.disabled[i] = static_cast<std::uint32_t>(*bits);
+  }
+  return true;
+}
+
 template <class D, class O>
 void Machine<D, O>::tensor_multiply(Warp& warp, const Operation& op, Mask active) {
   const AsyncForm& form = program_.async_forms[op.matrix];
@@ -227,38 +264,22 @@ void Machine<D, O>::tensor_multiply(Warp& warp, const Operation& op, Mask active
     if ((active >> lane & 1) == 0) continue;
     TensorProduct p;
     p.op = &op, p.form = &form, p.lane = lane;
-    auto word = [&](Slot slot, const char* what) {
-      return control(warp.lanes, slot, lane, op, what);
-    };
-    auto descriptor = word(form.descriptor, "an instruction descriptor");
-    if (!descriptor || !read_descriptor(p, *descriptor)) return;
-    auto b = word(form.b_descriptor, "a matrix descriptor");
-    auto accumulate = word(form.accumulate, "whether D is added");
-    if (!b || !accumulate) return;
-    p.accumulate = (*accumulate & 1) != 0;
-    p.b = SharedMatrix::read_tensor(*b);
-    if (form.a_in_tensor) {
-      p.a_column = a_where[lane] & 0xFFFF, p.a_lane = a_where[lane] >> 16 & 0xFFFF;
-    } else {
-      auto a = word(form.a_descriptor, "a matrix descriptor");
-      if (!a) return;
-      p.a = SharedMatrix::read_tensor(*a);
-    }
     p.d_column = where[lane] & 0xFFFF, p.d_lane = where[lane] >> 16 & 0xFFFF;
-    if ((!form.a_in_tensor && !p.a.supported) || !p.b.supported)
-      return trap(TrapKind::unsupported, "a matrix descriptor of this mode", op, lane);
-    unsigned lane_step = p.block_rows() == 64 && p.banks() == 1 ? 16 : 32;
-    if (p.d_lane % lane_step != 0 || p.d_lane >= 32 || p.a_lane % lane_step != 0 || p.a_lane >= 32)
-      return trap(TrapKind::bad_operand, "a first lane of tensor memory that M does not allow", op,
-                  lane);
-    for (std::size_t i = 0; i < form.disabled.size() && i < 8; ++i) {
-      auto bits = word(form.disabled[i], "the lanes that are disabled");
-      if (!bits) return;
-      p.disabled[i] = static_cast<std::uint32_t>(*bits);
-    }
+    p.a_column = a_where[lane] & 0xFFFF, p.a_lane = a_where[lane] >> 16 & 0xFFFF;
+    if (!read_product(warp, p)) return;
     std::uint32_t first = p.group == 2 ? rank() & ~1u : rank();
     if (first + p.group > blocks_.size())
       return trap(TrapKind::bad_operand, "there is no pair of blocks in this cluster", op, lane);
+    if constexpr (O::active) {
+      UnitEvent event;
+      event.kind = UnitEvent::Kind::issue;
+      event.unit = Unit::tensor;
+      event.warp = now_warp_;
+      event.instruction = number(op);
+      event.mask = Mask{1} << lane;
+      event.macs = std::uint64_t{p.m} * p.n * 16;
+      o_.on_unit(event);
+    }
     Flight flight;
     flight.warp = now_warp_;
     flight.lane = lane;

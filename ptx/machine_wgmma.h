@@ -136,7 +136,7 @@ void Machine<D, O>::warpgroup_multiply(Warp& warp, const Operation& op, Mask act
     if (flips) flip_signs(warp.lanes, op, matrix.b, matrix.b_type);
     if (zero)
       for (const Cell& cell : matrix.d) d_.put(warp.lanes, cell, width_of(matrix.d_type) / 8, 0);
-    multiply_one(warp.lanes, op, matrix);
+    multiply_one(warp.lanes, op, matrix, (*scale & 1) == 0);
   }
   if constexpr (O::active) tell_units(op, units, Unit::warpgroup, 0, rank());
 }

@@ -32,7 +32,12 @@ enum class Space : std::uint8_t {
 };
 enum class AccessKind : std::uint8_t { read, write, atomic };
 /// Which of the two memory proxies an access goes through.
-enum class Proxy : std::uint8_t { generic, async };
+enum class Proxy : std::uint8_t {
+  generic,
+  async,
+  async_shared,  // Of a fence: for one space only.
+  async_global,
+};
 
 /// Who carries an access out: a thread, or a unit that a thread has set to work. Each unit tells of
 /// its end in its own way, and until then its accesses are ordered with nobody's.
@@ -91,6 +96,7 @@ struct UnitEvent {
   Mask mask = 0;
   std::uint32_t pending = 0;
   std::uint64_t offset = 0, phase = 0;
+  std::uint64_t macs = 0;  // Of a product whose shape only its descriptor says, as if of 16 bits.
 };
 
 struct NoObserver {

@@ -31,7 +31,6 @@ void OrderObserver::begin(std::uint64_t block, std::uint32_t warps, std::uint32_
   tensor_.clear();
   phases_.clear();
   groups_.clear();
-  fences_.assign(std::size_t{warps} * lane_count, {});
   for (auto& [buffer, cells] : global_) cells.clear();
   copies_.assign(std::size_t{warps} * lane_count, {});
   arrivals_.clear();
@@ -337,12 +336,9 @@ void OrderObserver::on_fence(std::uint32_t warp, std::uint32_t, Mask mask, char 
     fenced_ = true;
     if (scope != 'c') follows_all_ = false;
   }
-  if (proxy == Proxy::async)
-    each_lane(mask, [&](std::uint32_t lane) {
-      std::uint32_t thread = warp * lane_count + lane;
-      clocks_.step(thread);
-      fences_[thread].push_back(clocks_.clock(thread));
-    });
+  for (bool global : {false, true})
+    if (proxy == Proxy::async || proxy == (global ? Proxy::async_global : Proxy::async_shared))
+      each_lane(mask, [&](std::uint32_t lane) { clocks_.fence(warp * lane_count + lane, global); });
 }
 
 void OrderObserver::on_mbarrier_init(std::uint32_t, std::uint32_t, std::uint64_t offset,

@@ -13,8 +13,9 @@
 // what they read is a matter of the schedule.
 //
 // An asynchronous unit's accesses come after what its issuer knows, and before what those know who
-// were told of its end. What a thread wrote is seen by a unit only after that thread's
-// fence.proxy.async; cp.async is exempt, since Triton's products of copied tiles rest on that.
+// were told of its end. What a thread wrote is seen by a unit only behind a fence.proxy.async on
+// the way from one to the other: the writer's, before it released the write, or the issuer's, after
+// it acquired it. cp.async is exempt, since Triton's products of copied tiles rest on that.
 
 #include <array>
 #include <cstdint>
@@ -158,7 +159,6 @@ class OrderObserver {
   void unit_touch(OrderCell& cell, const Touch& touch, const OrderStamp& stamp,
                   std::uint64_t address);
   void check_fence(const OrderCell& cell, const Touch& touch, std::uint64_t address);
-  bool fenced(std::uint32_t writer, std::uint32_t clock, std::uint32_t reader) const;
   std::uint32_t agent_of(const Access& access);
   void commit_units(const UnitEvent& event);
   void wait_units(const UnitEvent& event);
@@ -196,9 +196,8 @@ class OrderObserver {
   std::uint64_t harmless_ = 0;
   bool follows_all_ = true, trusts_copies_ = false;
   OrderCells tensor_;
-  std::map<std::uint64_t, Phases> phases_;          // By the mbarrier's place.
-  std::map<std::uint64_t, Groups> groups_;          // By the agent's name.
-  std::vector<std::vector<std::uint32_t>> fences_;  // By thread: its clocks after proxy fences.
+  std::map<std::uint64_t, Phases> phases_;  // By the mbarrier's place.
+  std::map<std::uint64_t, Groups> groups_;  // By the agent's name.
   OrderRegisters registers_;
   /// Relaxed and volatile accesses alone order nothing; with fences they may.
   bool relaxed_ = false, fenced_ = false;

@@ -53,7 +53,7 @@ OrderRegisters::Fault OrderRegisters::issue(std::uint32_t w, std::uint32_t instr
     // Products of one shape that add to the same registers follow one another.
     bool other_shape =
         one.writes != 0 && program_->operations[one.product].element_count != op.element_count;
-    bool crossed = use.written ? one.reads != 0 : one.writes != 0;
+    bool crossed = !use.written && one.writes != 0;
     if (!fault.found && (touched || other_shape || crossed))
       fault = {true, use.place, touched ? instruction : one.product};
     (use.written ? one.writes : one.reads) += 1;
@@ -69,16 +69,16 @@ OrderRegisters::Fault OrderRegisters::touch(std::uint32_t w, std::uint32_t instr
   Fault fault;
   if (is_product(op)) return fault;
   Warp& warp = warps_[w];
-  auto look = [&](std::span<const Spot> places, bool writes) {
+  // Registers of A may be set anew: the assembler keeps what a product under way still reads.
+  auto look = [&](std::span<const Spot> places) {
     for (Spot place : places) {
       Register& one = warp.registers[place / 64];
       one.touched = warp.fences + 1;
-      if (!fault.found && (one.writes != 0 || (writes && one.reads != 0)))
-        fault = {true, place, one.product};
+      if (!fault.found && one.writes != 0) fault = {true, place, one.product};
     }
   };
-  look(program_->written(op), true);
-  look(program_->read(op), false);
+  look(program_->written(op));
+  look(program_->read(op));
   return fault;
 }
 

@@ -58,13 +58,6 @@ std::uint32_t OrderObserver::agent_of(const Access& access) {
   return clocks_.agent(unit_name(user, static_cast<unsigned>(access.unit), reads));
 }
 
-/// Whether what `writer` did at this clock passed a proxy fence that `reader` knows of.
-bool OrderObserver::fenced(std::uint32_t writer, std::uint32_t clock, std::uint32_t reader) const {
-  const std::vector<std::uint32_t>& fences = fences_[writer];
-  auto first = std::upper_bound(fences.begin(), fences.end(), clock);
-  return first != fences.end() && clocks_.known(reader, writer) >= *first;
-}
-
 void OrderObserver::check_fence(const OrderCell& cell, const Touch& touch, std::uint64_t address) {
   const OrderStamp& writer = cell.writer;
   if (writer.lanes == 0 || writer.agent) return;
@@ -75,7 +68,7 @@ void OrderObserver::check_fence(const OrderCell& cell, const Touch& touch, std::
   std::uint32_t reader = touch.access->warp * lane_count + touch.access->issuer;
   each_lane(writer.lanes, [&](std::uint32_t lane) {
     std::uint32_t thread = writer.warp * lane_count + lane;
-    if (!fenced(thread, writer.clock, reader))
+    if (!clocks_.fenced(thread, writer.clock, reader, touch.access->space == Space::global))
       report(OrderFinding::Kind::unfenced, touch, address, writer, lane, true);
   });
 }
@@ -295,6 +288,7 @@ void OrderObserver::on_unit(const UnitEvent& event) {
   bool warpgroup = event.unit == Unit::warpgroup && registers_.any();
   switch (event.kind) {
     case Kind::issue: {
+      if (!warpgroup) return;
       OrderRegisters::Fault fault = registers_.issue(event.warp, event.instruction);
       if (!fault.found) return;
       bool fence = fault.product == event.instruction;

@@ -98,8 +98,10 @@ void gather(std::vector<std::unique_ptr<Worker>>& workers, PointResult& result) 
       std::vector<std::uint32_t> literals = runner.literals();
       result.literals.insert(result.literals.end(), literals.begin(), literals.end());
     }
-    if (const ptx::OrderObserver* order = worker->candidate.order())
+    if (const ptx::OrderObserver* order = worker->candidate.order()) {
       result.order_follows_all &= order->follows_all();
+      result.trusts_copies |= order->trusts_copies();
+    }
   }
   std::sort(result.literals.begin(), result.literals.end());
   result.literals.erase(std::unique(result.literals.begin(), result.literals.end()),

@@ -29,6 +29,7 @@ struct PointResult {
   std::optional<Difference> difference, precision;
   std::optional<StoppedBlock> stopped;
   std::vector<ptx::OrderFinding> races;
+  bool trusts_copies = false;  // As the order observer says.
   bool order_follows_all = true;
   std::uint64_t compared = 0, degree = 0, blocks = 0, steps = 0, peak_numbers = 0;
   std::unordered_set<std::uint64_t> inconclusive;

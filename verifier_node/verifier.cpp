@@ -181,6 +181,7 @@ Result<Done> Verifier::evaluate() {
       continue;
     }
     take(result, number);
+    trusts_copies_ |= result.trusts_copies;
     if (!result.races.empty()) return conclude_race(result.races.front(), result.order_follows_all);
     if (result.stopped) return conclude_stopped(*result.stopped);
     if (!result.difference) {
@@ -246,6 +247,7 @@ void Verifier::finish_points() {
   note(words, "integer data by the multilinear extension of functions of its bits");
   note(both.saturations != 0, "conversions to eight bits do not saturate");
   note(both.floors != 0, "rounding to integers as a keyed function of the fraction");
+  note(trusts_copies_, "products read what cp.async brought without a fence between the proxies");
   note(both.keys_cut, "divisors and exponentials beyond the first 2097152 were not compared");
 }
 

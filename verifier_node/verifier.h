@@ -64,6 +64,7 @@ class Verifier {
   std::uint64_t steps_ = 0;
   std::optional<std::optional<Witness>> searched_;  // What search_sampled found.
   std::string drawn_;  // A tensor of integers that are too many to be drawn.
+  bool trusts_copies_ = false;
   bool uses_copies_ = false;
 };
 

@@ -88,7 +88,8 @@ Steps steps_of(const Mma& mma) {
   bool byte = width_of(mma.a_type) == 8;
   if (mma.architecture >= 90 && mma.warpgroup)
     return {byte ? 13 : 25, mma.k, byte ? 13 : 23, absent};
-  if (mma.architecture >= 90) return {25, by_halves(mma) ? mma.k / 2 : mma.k, 23};
+  if (mma.architecture >= 90)
+    return {25, by_halves(mma) ? mma.k / 2 : mma.k, 23, mma.without_c ? absent : -126};
   unsigned most = width_of(mma.a_type) == 32 ? 4 : byte ? 16 : 8;
   return {byte ? 13 : 24, mma.k < most ? mma.k : most, byte ? 13 : 23};
 }
@@ -140,7 +141,7 @@ void step(const Numbers& a, const Numbers& b, unsigned a_begin, unsigned b_begin
   for (unsigned j = 0; j < columns; ++j) {
     int by = top[j] - c_exponent[j] - (steps.fraction_bits - 23);
     std::int64_t m = c_significand[j] < 0 ? -std::int64_t{c_significand[j]} : c_significand[j];
-    m = by > 40 ? 0 : by >= 0 ? m >> by : m << -by;
+    m = m == 0 || by > 40 ? 0 : by >= 0 ? m >> by : m << -by;
     sum[j] = c_significand[j] < 0 ? -m : m;
   }
   for (unsigned begin = 0; begin < k; begin += 8) {  // Eight products fit 32 bits.

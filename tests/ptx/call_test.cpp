@@ -41,6 +41,18 @@ TEST_CASE("a function returns from where its lanes are, and its registers are it
   for (std::uint32_t i = 0; i < 32; ++i) CHECK(launch.get<std::uint32_t>(0)[i] == f(f(i)));
 }
 
+TEST_CASE("a label belongs to its scope: two scopes may have one each of a name") {
+  const std::string text =
+      body_text(".reg .b32 %v; .reg .pred %q;",
+                "mov.u32 %v, 0;\nsetp.lt.u32 %q, %tid, 4;\n"
+                "{\n@%q bra skip;\nadd.u32 %v, %v, 1;\nskip:\n}\nadd.u32 %v, %v, 10;\n"
+                "{\n@!%q bra skip;\nadd.u32 %v, %v, 100;\nskip:\n}\nst.global.u32 [%out], %v;\n");
+  Launched launch = launched(text);
+  REQUIRE(!launch.result.trap);
+  CHECK(launch.get<std::uint32_t>(0)[0] == 110);
+  CHECK(launch.get<std::uint32_t>(0)[5] == 11);
+}
+
 TEST_CASE("a guarded call is made by some lanes only") {
   std::string text = text_of(
       "mov.u32 %v, %tid;\nsetp.lt.u32 %q, %tid, 4;\n.param .b32 a;\n.param .b32 b;\n"

@@ -144,10 +144,33 @@ TEST_CASE("without fence.proxy.async a bulk store may read old bytes") {
   CHECK(launch.found(Kind::unfenced));
 }
 
-TEST_CASE("a fence behind the barrier is the wrong thread's, but for the issuer's own bytes") {
+TEST_CASE("a fence of the other space fences nothing here") {
+  Launched launch = launched();
+  launch.watch(without(body_text(registers, send), "fence.proxy.async.shared::cta;",
+                       "fence.proxy.async.global;"));
+  CHECK(launch.found(Kind::unfenced));
+  launch.watch(
+      without(body_text(registers, send), "fence.proxy.async.shared::cta;", "fence.proxy.async;"));
+  no_fault(launch);
+}
+
+TEST_CASE("a fence behind the barrier is good for its own thread's copies only") {
+  Launched launch = launched();
+  std::string late =
+      without(body_text(registers, send), "fence.proxy.async.shared::cta;\nbar.sync 0;\n",
+              "bar.sync 0;\nfence.proxy.async.shared::cta;\n");
+  launch.watch(late);
+  no_fault(launch);
+  launch.watch(without(late, "fence.proxy.async.shared::cta;\n",
+                       "setp.ne.u32 %q, %tid, 0;\n@%q fence.proxy.async.shared::cta;\n"));
+  CHECK(launch.found(Kind::unfenced));
+}
+
+TEST_CASE("the issuer's fence is no good for what it did not know of then") {
   Launched launch = launched();
   launch.watch(without(body_text(registers, send), "fence.proxy.async.shared::cta;\nbar.sync 0;\n",
-                       "bar.sync 0;\nfence.proxy.async.shared::cta;\n"));
+                       "setp.eq.u32 %q, %tid, 0;\n@%q fence.proxy.async.shared::cta;\n"
+                       "bar.sync 0;\n"));
   CHECK(launch.found(Kind::unfenced));
 }
 
