@@ -17,6 +17,26 @@
 
 namespace lathe::ptx {
 
+/// A few bytes, without a call where they are as many as registers have.
+[[gnu::always_inline]] inline void copy_bytes(void* to, const void* from, std::size_t bytes) {
+  switch (bytes) {
+    case 1:
+      std::memcpy(to, from, 1);
+      return;
+    case 2:
+      std::memcpy(to, from, 2);
+      return;
+    case 4:
+      std::memcpy(to, from, 4);
+      return;
+    case 8:
+      std::memcpy(to, from, 8);
+      return;
+    default:
+      std::memmove(to, from, bytes);
+  }
+}
+
 class Bits : public BitsValues {
  public:
   static constexpr bool complains = true;
@@ -68,14 +88,14 @@ class Bits : public BitsValues {
   Region& buffer(std::size_t number) { return buffers_[number]; }
 
   void read(Region& region, std::uint64_t offset, Lanes& lanes, Cell cell, unsigned bytes) {
-    std::memcpy(lanes.at(cell), region.bytes + offset, bytes);
+    copy_bytes(lanes.at(cell), region.bytes + offset, bytes);
     if (region.defined == nullptr || std::memchr(region.defined + offset, 0, bytes) == nullptr)
       mark(lanes, cell, bytes, true);
     else
       mark_each(lanes, cell, bytes, region.defined + offset);
   }
   void write(Region& region, std::uint64_t offset, const Lanes& lanes, Cell cell, unsigned bytes) {
-    std::memcpy(region.bytes + offset, lanes.at(cell), bytes);
+    copy_bytes(region.bytes + offset, lanes.at(cell), bytes);
     bool all = defined(lanes, cell, bytes);
     if (region.defined != nullptr) {
       if (all || lanes.known.empty() || bytes > cell.width)
@@ -88,7 +108,7 @@ class Bits : public BitsValues {
                cell.lane);
   }
   void copy(Lanes& lanes, Cell to, const Lanes& from_lanes, Cell from, unsigned bytes) {
-    std::memmove(lanes.at(to), from_lanes.at(from), bytes);
+    copy_bytes(lanes.at(to), from_lanes.at(from), bytes);
     if (whole(from_lanes, from) || from_lanes.known.empty())
       mark(lanes, to, bytes, whole(from_lanes, from));
     else
@@ -157,7 +177,7 @@ class Bits : public BitsValues {
   std::optional<std::uint64_t> exact(const Lanes& lanes, Cell cell, unsigned bytes) const {
     if (!defined(lanes, cell, bytes)) return std::nullopt;
     std::uint64_t bits = 0;
-    std::memcpy(&bits, lanes.at(cell), bytes);
+    copy_bytes(&bits, lanes.at(cell), bytes);
     return bits;
   }
   std::optional<Mask> truths(const Lanes& lanes, Spot place, Mask mask) const {

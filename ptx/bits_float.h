@@ -380,10 +380,8 @@ template <Type T>
     a = x.held, b = y.held;
   else
     a = to_double(x), b = to_double(y);
-  unsigned holds = holds_for(f.comparison);
-  bool less = a<b, equal = a == b, greater = a> b;
-  return (less & ((holds & 1) != 0)) | (equal & ((holds & 2) != 0)) |
-         (greater & ((holds & 4) != 0)) | (!(less | equal | greater) & ((holds & 8) != 0));
+  unsigned outcome = a < b ? 1u : a == b ? 2u : a > b ? 4u : 8u;
+  return (outcome & holds_for(f.comparison)) != 0;
 }
 
 template <Type T>

@@ -35,9 +35,11 @@ enum class Comparison : std::uint8_t {
 
 /// For which order of two values a comparison holds: 1 less, 2 equal, 4 greater, 8 unordered.
 constexpr unsigned holds_for(Comparison comparison) {
-  constexpr std::array<std::uint8_t, 18> outcomes{2, 5,  1,  3, 4,  6,  1,  3, 4,
-                                                  6, 10, 13, 9, 11, 12, 14, 7, 8};
-  return outcomes[static_cast<std::size_t>(comparison)];
+  // Four bits each, from eq to geu; a table in memory would be read once a lane.
+  constexpr std::uint64_t outcomes = 0xECB9DA6431643152;
+  auto at = static_cast<unsigned>(comparison);
+  if (at < 16) return static_cast<unsigned>(outcomes >> (4 * at)) & 15;
+  return comparison == Comparison::num ? 7 : 8;
 }
 
 /// The modifiers that a meaning may ask for. All others are settled when a row is chosen.

@@ -38,6 +38,13 @@ void Machine<D, O>::combine(Lanes& lanes, const Operation& op, unsigned lane, bo
     // The unit beside global memory flushes subnormals of f32, that of shared memory does not.
     if (T == Type::f32 && flush) form.set(Flag::ftz);
     if (op.mode == Mode::add) result = add(form, old, b);
+    if constexpr (T == Type::f64) {  // The same unit hands on a NaN of f64 as it is.
+      Form is_nan;
+      is_nan.constant = 3;
+      bool global_sum = flush && op.mode == Mode::add;
+      if (global_sum && is_special(is_nan, b)) result = b;
+      if (global_sum && is_special(is_nan, old)) result = old;
+    }
     if (op.mode == Mode::min) result = minimum(form, old, b);
     if (op.mode == Mode::max) result = maximum(form, old, b);
   }

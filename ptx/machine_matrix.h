@@ -205,15 +205,23 @@ void Machine<D, O>::multiply_one(Lanes& lanes, const Operation& op, const Matrix
 }
 
 /// Which column of the wide A an element of the stored half stands for; nothing where the metadata
-/// have no meaning. Thread j of those that hold metadata has chunks 4 j to 4 j + 3, of row g in its
-/// low and of row g + 8 in its high half, four bits each.
+/// have no meaning. Four bits a chunk. Of 16 bits and more, thread j of those that hold metadata
+/// has chunks 4 j to 4 j + 3, of row g in its low and of row g + 8 in its high half; of 8 bits and
+/// fewer, a pair of threads has eight chunks, the first of row g and the second of row g + 8.
 inline std::optional<unsigned> sparse_column(const Matrix& matrix,
                                              const std::array<std::uint32_t, lane_count>& metadata,
                                              unsigned row, unsigned stored) {
   unsigned half = matrix.chunk / 2, chunk = stored / half;
   unsigned threads = matrix.k / (4 * matrix.chunk);
-  unsigned lane = 4 * (row % 8) + (threads == 4 ? 0 : threads * matrix.selector) + chunk / 4;
-  std::uint32_t code = metadata[lane] >> (16 * (row / 8) + 4 * (chunk % 4)) & 15;
+  unsigned lane = 4 * (row % 8) + (threads == 4 ? 0 : threads * matrix.selector), shift;
+  if (width_of(matrix.a_type) >= 16) {
+    lane += chunk / 4;
+    shift = 16 * (row / 8) + 4 * (chunk % 4);
+  } else {
+    lane += 2 * (chunk / 8) + row / 8;
+    shift = 4 * (chunk % 8);
+  }
+  std::uint32_t code = metadata[lane] >> shift & 15;
   unsigned first = code & 3, second = code >> 2;
   if (matrix.chunk == 2) {  // One of two, named by the two halves of a 32-bit element.
     if (code != 0b1110 && code != 0b0100) return std::nullopt;

@@ -223,6 +223,7 @@ constexpr U packed(U a, U b, U c) {
 /// fns: where the n-th set bit is, counted from `base` up or down.
 constexpr U nth_set_bit(U mask, U base, U offset) {
   S n = extended(offset, 32), at = static_cast<S>(base & 0xFFFFFFFF);
+  if (n == -2147483648LL) return 0;  // Its magnitude is no offset: so the device answers.
   if (n == 0) return at < 32 && (mask >> at & 1) != 0 ? static_cast<U>(at) : 0xFFFFFFFFu;
   S left = (n < 0 ? -n : n) - 1;
   for (S step = n < 0 ? -1 : 1; at >= 0 && at < 32; at += step) {

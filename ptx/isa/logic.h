@@ -16,10 +16,8 @@ inline constexpr Types bits_and_pred = untyped | any_of(pred);
 /// of unsigned types only.
 template <class V>
 constexpr bool ordered(Form f, V a, V b) {
-  unsigned holds = holds_for(f.comparison);
-  bool less = a < b, equal = a == b;
-  return (less & ((holds & 1) != 0)) | (equal & ((holds & 2) != 0)) |
-         (!(less | equal) & ((holds & 4) != 0));
+  unsigned outcome = a < b ? 1u : a == b ? 2u : 4u;
+  return (outcome & holds_for(f.comparison)) != 0;
 }
 
 // clang-format off
