@@ -22,8 +22,11 @@ Body declare_bench(App& app);
 Body declare_cluster(App& app);
 Body declare_completion(App& app);
 Body declare_contract(App& app);
+Body declare_deploy(App& app);
 Body declare_doctor(App& app);
+Body declare_export(App& app);
 Body declare_frontier(App& app);
+Body declare_import(App& app);
 Body declare_lower(App& app);
 Body declare_node(App& app);
 Body declare_ptx(App& app);
@@ -68,6 +71,13 @@ inline constexpr std::array subcommands{
                "lathe contract check suite/contracts/sum_fp16_sm_90a", declare_contract},
     Subcommand{"ptx", "the instruction table, and PTX files", "lathe ptx reference add",
                declare_ptx},
+    Subcommand{"deploy", "write a run's winners for programs: with guards, for Triton, as cubin",
+               "lathe deploy --store S --winners winners", declare_deploy},
+    Subcommand{"export", "contracts and winners as FlashInfer-Trace documents",
+               "lathe export --store S --flashinfer-trace dataset", declare_export},
+    Subcommand{"import", "FlashInfer-Trace documents, checked, with programs for capture",
+               "lathe import --flashinfer-trace definition.json workloads.jsonl --out imported",
+               declare_import},
     Subcommand{"doctor", "what is there, what is not, and where each setting came from",
                "lathe doctor", declare_doctor},
     Subcommand{"version", "the program, its build and its assemblers", "lathe version",

@@ -17,16 +17,29 @@ namespace lathe::store {
 /// A digest of zeros stands for "none" wherever a member says so.
 inline bool is_none(const Digest& digest) { return digest == Digest{}; }
 
-struct ContractRecord {
+/// A file that a contract's `values` name.
+struct KeptFile {
   static constexpr std::uint64_t version = 1;
+  std::string name;
+  Digest bytes;  // Blob.
+  static void fields(auto& self, auto&& field) {
+    field("name", self.name);
+    field("bytes", self.bytes);
+  }
+};
+
+struct ContractRecord {
+  static constexpr std::uint64_t version = 2;
   std::string name, target;
   Digest text;       // Blob: the canonical contract.toml.
   Digest reference;  // Blob: reference.ptx.
+  std::vector<KeptFile> files = {};
   static void fields(auto& self, auto&& field) {
     field("name", self.name);
     field("target", self.target);
     field("text", self.text);
     field("reference", self.reference);
+    field("files", self.files, 2);
   }
 };
 

@@ -130,7 +130,7 @@ def _arguments_differ(arguments: Sequence[Pointer | Scalar], shape: Shape) -> st
     for argument, parameter in zip(arguments, given):
         if isinstance(argument, Scalar):
             bits = scalar_bits(argument.triton_type, argument.value)
-            if "tensor" in parameter or bits != int(parameter["bits"]):
+            if "tensor" in parameter or bits != int(parameter.get("bits", -1)):
                 return f"scalar {argument.name}"
             continue
         if "tensor" not in parameter:
@@ -142,7 +142,7 @@ def _arguments_differ(arguments: Sequence[Pointer | Scalar], shape: Shape) -> st
         if first.address != argument.address:
             return f"overlap of {first.name} and {argument.name}"
     for parameter in shape.parameters[len(arguments):]:
-        if "tensor" not in parameter and int(parameter["bits"]) != 0:
+        if "tensor" not in parameter and int(parameter.get("bits", -1)) != 0:
             return f"scalar {parameter['name']}"
     return _overlaps(bound, tensors)
 
