@@ -68,7 +68,7 @@ TEST_CASE("loads with something between that may write the memory or the registe
 
 TEST_CASE("the contract's alignment is enough, and its least case decides") {
   Contract contract;
-  contract.parameters = {{"a", ParameterType::u64, 0, 0}};
+  contract.parameters = {{"a", ParameterType::u64, 0, {}, 0}};
   contract.tensors.resize(1);
   contract.tensors[0].align = 16;
   CHECK(wide(body(), ".param .u64 a", &contract).size() == 1);
