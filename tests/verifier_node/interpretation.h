@@ -86,6 +86,11 @@ class Interpretation {
       return moved.print();
     }
     if (op.starts_with("cvt")) return converted(parts);
+    if (op.starts_with("redux.sync.max") || op.starts_with("redux.sync.min")) {
+      Parts of_bits = parts;
+      of_bits.op = op.substr(0, 14) + ".u32";
+      return of_bits.print();
+    }
     if (!has(op, ".f32") || has(op, ".f16") || parts.operands.empty()) return std::nullopt;
     const std::string keep = parts.guard + "mov.b32 " + parts.operands[0] + ", %in_0;\n";
     if (begins(op, {"max", "min"}) && parts.operands.size() == 3 && !has(op, ".xorsign"))

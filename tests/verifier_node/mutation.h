@@ -364,12 +364,12 @@ class Mutator {
 
   bool modifier(Parts& parts) {
     return replace_one(
-        parts, {{".lt", ".le"},       {".lt", ".gt"},      {".le", ".lt"},    {".gt", ".ge"},
-                {".ge", ".gt"},       {".eq", ".ne"},      {".ne", ".eq"},    {".gt", ".lt"},
-                {".bfly", ".down"},   {".bfly", ".up"},    {".idx", ".bfly"}, {".lo", ".hi"},
-                {".wide", ".lo"},     {".row", ".col"},    {".trans", ""},    {".rn", ".rz"},
-                {".x4", ".x4.trans"}, {".v4", ".v2"},      {".rn", ".rp"},    {".b32", ".b16"},
-                {".approx", ".full"}, {".wrap", ".clamp"}, {".xor", ".add"},  {".any", ".all"}});
+        parts, {{".lt", ".le"},     {".lt", ".gt"},   {".le", ".lt"},       {".gt", ".ge"},
+                {".ge", ".gt"},     {".eq", ".ne"},   {".ne", ".eq"},       {".gt", ".lt"},
+                {".bfly", ".down"}, {".bfly", ".up"}, {".idx", ".bfly"},    {".lo", ".hi"},
+                {".wide", ".lo"},   {".row", ".col"}, {".trans", ""},       {".x4", ".x4.trans"},
+                {".v4", ".v2"},     {".b32", ".b16"}, {".approx", ".full"}, {".wrap", ".clamp"},
+                {".xor", ".add"},   {".any", ".all"}});
   }
 
   bool other_register(std::size_t site, Parts& parts) {
