@@ -92,6 +92,10 @@ CostClass Decoder::cost_of(const FormMatch& match) const {
     default:
       return CostClass::other;
   }
+  return cost_of_meaning(match);
+}
+
+CostClass Decoder::cost_of_meaning(const FormMatch& match) const {
   if (now_->opcode == "wgmma") return has("mma_async") ? CostClass::matrix : CostClass::other;
   Type type = is_pair(match.form.type) ? half_of(match.form.type) : match.form.type;
   std::string_view opcode = now_->opcode;

@@ -145,6 +145,7 @@ class Decoder {
   bool complain(const Operand& operand, std::string what, std::string remedy = "");
   bool has(std::string_view modifier) const;
   CostClass cost_of(const FormMatch& match) const;
+  CostClass cost_of_meaning(const FormMatch& match) const;
   Space space_of(const Instruction& instruction) const;
 
   const Module& module_;
