@@ -27,6 +27,9 @@ using PythonCheck = std::function<std::optional<std::string>(const std::string& 
 /// Asks a python3 of the PATH; its absence is unavailable.
 Result<PythonCheck> python_check();
 
+/// The format's name of a type; empty where it has none.
+std::string_view dtype_name(Dtype dtype);
+
 /// One rule that a document breaks.
 struct Complaint {
   std::string rule;   // "axis-undefined", ..: each is named once in flashinfer_check.cpp.

@@ -9,14 +9,9 @@
 #include "contract/inputs.h"
 
 namespace lathe::cli::flashinfer {
-namespace {
 
-Error cannot_say(std::string what) {
-  return {Fault::unsupported, "FlashInfer-Trace cannot say it: " + std::move(what), "", {}};
-}
-
-std::string dtype_of(const Tensor& tensor) {
-  switch (tensor.dtype) {
+std::string_view dtype_name(Dtype dtype) {
+  switch (dtype) {
     case Dtype::f32:
       return "float32";
     case Dtype::f16:
@@ -38,6 +33,12 @@ std::string dtype_of(const Tensor& tensor) {
     default:
       return "";
   }
+}
+
+namespace {
+
+Error cannot_say(std::string what) {
+  return {Fault::unsupported, "FlashInfer-Trace cannot say it: " + std::move(what), "", {}};
 }
 
 std::string dtype_of(ParameterType type) {
@@ -85,7 +86,7 @@ std::optional<Error> unsayable(const Contract& contract) {
     for (const Tensor& tensor : form.tensors) {
       if (!is_identifier(tensor.name)) return cannot_say("the name " + tensor.name);
       if (tensor.role == Role::scratch) continue;
-      if (dtype_of(tensor).empty())
+      if (dtype_name(tensor.dtype).empty())
         return cannot_say("element type " + std::string(name_of(tensor.dtype)) + " of " +
                           tensor.name);
       if (!is_contiguous(tensor)) return cannot_say("the strides of " + tensor.name);
@@ -205,7 +206,7 @@ class Writer {
       for (const Form& form : forms_) extents.push_back(form.tensors[tensor].shape[d]);
       shape.push_back(axes_.name_of(extents, own.name + "_" + std::to_string(d)));
     }
-    return {{"shape", shape}, {"dtype", dtype_of(own)}};
+    return {{"shape", shape}, {"dtype", dtype_name(own.dtype)}};
   }
 
   std::string uuid(std::size_t at) const {

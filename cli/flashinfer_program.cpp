@@ -86,31 +86,6 @@ def _launch(given):
     return out[0] if len(out) == 1 else out
 )py";
 
-std::string_view dtype_name(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::f32:
-      return "float32";
-    case Dtype::f16:
-      return "float16";
-    case Dtype::bf16:
-      return "bfloat16";
-    case Dtype::e4m3:
-      return "float8_e4m3fn";
-    case Dtype::e5m2:
-      return "float8_e5m2";
-    case Dtype::s64:
-      return "int64";
-    case Dtype::s32:
-      return "int32";
-    case Dtype::s16:
-      return "int16";
-    case Dtype::s8:
-      return "int8";
-    default:
-      return "";
-  }
-}
-
 Json form_json(const Form& form) {
   Json json;
   json["name"] = form.name;

@@ -147,6 +147,7 @@ void write_statement(Writer& out, const Module& module, const Function& function
   }
   bool renames = statement.kind == Statement::Kind::instruction;
   write_words(out, module, statement.span, renames ? &names : nullptr);
+  if (statement.kind == Statement::Kind::variable) out.word(";");
   out.line();
 }
 

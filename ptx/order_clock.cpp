@@ -224,25 +224,15 @@ void OrderClocks::agent_acquire(std::uint32_t warp, Mask mask, std::uint32_t age
 
 void OrderClocks::fence(std::uint32_t thread, bool global) {
   step(thread);
-  Fences& fences = fences_[{thread, global}];
-  fences.clocks.push_back(clock_[thread]);
-  fences.view = view_[thread];
-  fences.near = near_[thread];
+  fences_[{thread, global}].push_back(clock_[thread]);
 }
 
 bool OrderClocks::fenced(std::uint32_t writer, std::uint32_t clock, std::uint32_t reader,
                          bool global) const {
-  if (auto own = fences_.find({writer, global}); own != fences_.end()) {
-    const std::vector<std::uint32_t>& clocks = own->second.clocks;
-    auto first = std::upper_bound(clocks.begin(), clocks.end(), clock);
-    if (first != clocks.end() && known(reader, writer) >= *first) return true;
-  }
-  auto found = fences_.find({reader, global});
-  if (found == fences_.end() || writer == reader) return false;
-  const Fences& fences = found->second;
-  if (writer / lane_count == reader / lane_count)
-    return fences.near->clock[writer % lane_count] >= clock;
-  return writer < fences.view->clock.size() && fences.view->clock[writer] >= clock;
+  auto found = fences_.find({writer, global});
+  if (found == fences_.end()) return false;
+  auto first = std::upper_bound(found->second.begin(), found->second.end(), clock);
+  return first != found->second.end() && known(reader, writer) >= *first;
 }
 
 std::uint32_t OrderClocks::known(std::uint32_t thread, std::uint32_t other) const {

@@ -52,10 +52,11 @@ class OrderClocks {
   /// The agent tells: its clock joins a token, or is known to some threads.
   void agent_release(std::uint64_t token, std::uint64_t phase, std::uint32_t agent);
   void agent_acquire(std::uint32_t warp, Mask mask, std::uint32_t agent, std::uint32_t clock);
-  /// A proxy fence of a thread: what it has done, and what it knows, has passed it.
+  /// A proxy fence of a thread: what it has done has passed it.
   void fence(std::uint32_t thread, bool global);
-  /// Whether what `writer` did at this clock passed a proxy fence on its way to `reader`: the
-  /// writer's own, which the reader knows of, or the reader's, made when it knew of the write.
+  /// Whether what `writer` did at this clock passed a proxy fence of its own that `reader` knows
+  /// of. A fence on the reader's side is not enough: the manual states no rule by which it would
+  /// be.
   bool fenced(std::uint32_t writer, std::uint32_t clock, std::uint32_t reader, bool global) const;
   void step(std::uint32_t thread) { ++clock_[thread]; }
   /// What a thread knows of another's clock.
@@ -90,12 +91,8 @@ class OrderClocks {
   std::vector<std::uint32_t> clock_;  // By thread.
   std::vector<ViewPointer> view_;     // By thread.
   std::vector<NearPointer> near_;     // By thread.
-  struct Fences {
-    std::vector<std::uint32_t> clocks;  // The thread's own after each.
-    ViewPointer view;                   // What it knew at the last.
-    NearPointer near;
-  };
-  std::map<std::pair<std::uint32_t, bool>, Fences> fences_;  // By thread, of shared and of global.
+  /// By thread, of shared and of global memory: the thread's own clock after each.
+  std::map<std::pair<std::uint32_t, bool>, std::vector<std::uint32_t>> fences_;
   std::map<unsigned, Release> barriers_;
   std::map<std::pair<std::uint64_t, std::uint64_t>, Release> tokens_;
 };

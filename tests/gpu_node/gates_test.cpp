@@ -195,7 +195,11 @@ TEST_CASE("a large grid is sampled, and its fakes fail too") {
 
 TEST_CASE("what the machine has no meaning for is undecided, with its line") {
   auto contract = small("gemm_128x128x64_fp16_sm_100a");
-  Step<Sanitized> step = sanitize(assembled(contract, contract->reference), {});
+  std::string text = contract->reference;
+  std::size_t first = text.find("ld.param");
+  REQUIRE(first != std::string::npos);
+  text.insert(first, "tcgen05.shift.cta_group::1.down [%r1];\n");
+  Step<Sanitized> step = sanitize(assembled(contract, text), {});
   REQUIRE(step.undecided());
   CHECK(step.undecided()->reason == Reason::unsupported);
   CHECK(step.undecided()->evidence.place.line > 0);

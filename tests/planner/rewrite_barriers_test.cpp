@@ -143,7 +143,7 @@ TEST_CASE("a barrier in a loop separates one round from the next") {
 }
 
 TEST_CASE("a second exchange gets memory of its own once all its addresses are known") {
-  for (const std::filesystem::path& path : references()) {
+  for (const std::filesystem::path& path : untuned_references()) {
     if (path.string().find("softmax") == std::string::npos) continue;
     ptx::Parsed parsed = reference(path);
     std::vector<std::string> joined = of_family(parsed.module, family::fewer_barriers);

@@ -61,6 +61,19 @@ inline std::size_t count(const std::string& text, const std::string& word) {
   return found;
 }
 
+/// What the families are expected on: four kernels in half precision, of sm_90a in the
+/// configuration before tuning (that of the measured pairs), which has four warps.
+inline std::vector<std::filesystem::path> untuned_references() {
+  std::vector<std::filesystem::path> paths;
+  std::filesystem::path root = std::filesystem::path(LATHE_ROOT) / "suite";
+  for (const std::string kernel : {"gemm", "silu", "softmax", "sum"}) {
+    for (const std::string target : {"sm_100a", "sm_89"})
+      paths.push_back(root / "contracts" / (kernel + "_fp16_" + target) / "reference.ptx");
+    paths.push_back(root / "pairs" / "contracts" / (kernel + "_fp16_sm_90a") / "reference.ptx");
+  }
+  return paths;
+}
+
 inline std::vector<std::filesystem::path> references() {
   std::vector<std::filesystem::path> paths;
   std::filesystem::path root = std::filesystem::path(LATHE_ROOT) / "suite" / "contracts";

@@ -56,7 +56,7 @@ TEST_CASE("a number below zero is no seed, and nothing runs") {
             .status == 0);
 }
 
-TEST_CASE("--cluster and --listen are flags, so one without the other is wrong usage") {
+TEST_CASE("of the flags --cluster and --listen one without the other is wrong usage") {
   ProcessEnd end = run_lathe({"lower", small_contract, "--store", "/nowhere/s", "--cluster", "f"});
   CHECK(end.status == usage);
   has(end.err, "belong together");
