@@ -153,6 +153,9 @@ class Machine {
   std::uint32_t number(const Operation& op) const {
     return static_cast<std::uint32_t>(&op - program_.operations.data());
   }
+  UnitEvent unit_event(UnitEvent::Kind kind, Unit unit, const Operation& op, Mask mask) const {
+    return {kind, unit, now_warp_, number(op), mask};
+  }
   static Proxy fence_proxy(const Operation& op) {
     if (!op.flag) return Proxy::generic;
     return op.space == Space::generic  ? Proxy::async

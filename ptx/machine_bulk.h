@@ -282,13 +282,7 @@ template <class D, class O>
 void Machine<D, O>::bulk_commit(Warp& warp, const Operation& op, Mask active) {
   for (unsigned lane = 0; lane < lane_count; ++lane) warp.bulk_groups[lane] += active >> lane & 1;
   if constexpr (O::active) {
-    UnitEvent event;
-    event.kind = UnitEvent::Kind::commit;
-    event.unit = Unit::store;
-    event.warp = now_warp_;
-    event.instruction = number(op);
-    event.mask = active;
-    o_.on_unit(event);
+    o_.on_unit(unit_event(UnitEvent::Kind::commit, Unit::store, op, active));
   }
 }
 
@@ -307,12 +301,8 @@ void Machine<D, O>::bulk_wait(Warp& warp, const Operation& op, Mask active) {
   flights_ = std::move(left);
   for (Flight& flight : due) flight.carry_out();
   if constexpr (O::active) {
-    UnitEvent event;
-    event.kind = op.flag ? UnitEvent::Kind::wait_read : UnitEvent::Kind::wait;
-    event.unit = Unit::store;
-    event.warp = now_warp_;
-    event.instruction = number(op);
-    event.mask = active;
+    UnitEvent event = unit_event(op.flag ? UnitEvent::Kind::wait_read : UnitEvent::Kind::wait,
+                                 Unit::store, op, active);
     event.pending = op.form.constant;
     o_.on_unit(event);
   }

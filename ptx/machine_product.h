@@ -271,12 +271,7 @@ void Machine<D, O>::tensor_multiply(Warp& warp, const Operation& op, Mask active
     if (first + p.group > blocks_.size())
       return trap(TrapKind::bad_operand, "there is no pair of blocks in this cluster", op, lane);
     if constexpr (O::active) {
-      UnitEvent event;
-      event.kind = UnitEvent::Kind::issue;
-      event.unit = Unit::tensor;
-      event.warp = now_warp_;
-      event.instruction = number(op);
-      event.mask = Mask{1} << lane;
+      UnitEvent event = unit_event(UnitEvent::Kind::issue, Unit::tensor, op, Mask{1} << lane);
       event.macs = std::uint64_t{p.m} * p.n * 16;
       o_.on_unit(event);
     }

@@ -287,11 +287,7 @@ bool Machine<D, O>::arrive_copies(Warp& warp, const Operation& op, unsigned lane
     warp.copies = std::move(left);
     if (MemoryBarrier* object = find_mbarrier(key)) {
       if constexpr (O::active) {
-        UnitEvent event;
-        event.kind = UnitEvent::Kind::signal;
-        event.warp = now_warp_;
-        event.instruction = number(op);
-        event.mask = Mask{1} << lane;
+        UnitEvent event = unit_event(UnitEvent::Kind::signal, Unit::thread, op, Mask{1} << lane);
         event.offset = key;
         event.phase = object->phase;
         o_.on_unit(event);

@@ -211,13 +211,8 @@ template <class D, class O>
 void Machine<D, O>::tensor_wait(Warp& warp, const Operation& op, Mask active) {
   if (!whole(warp, op, active, "tcgen05.wait")) return;
   if constexpr (O::active) {
-    UnitEvent event;
-    event.kind = UnitEvent::Kind::wait;
-    event.unit = op.flag ? Unit::tensor_load : Unit::tensor_store;
-    event.warp = now_warp_;
-    event.instruction = number(op);
-    event.mask = active;
-    o_.on_unit(event);
+    o_.on_unit(unit_event(UnitEvent::Kind::wait, op.flag ? Unit::tensor_load : Unit::tensor_store,
+                          op, active));
   }
 }
 
@@ -254,12 +249,7 @@ void Machine<D, O>::tensor_commit(Warp& warp, const Operation& op, Mask active) 
         MemoryBarrier* object = find_mbarrier(key);
         if (object == nullptr) continue;
         if constexpr (O::active) {
-          UnitEvent event;
-          event.kind = UnitEvent::Kind::signal;
-          event.unit = Unit::tensor;
-          event.warp = now_warp_;
-          event.instruction = number(op);
-          event.mask = Mask{1} << lane;
+          UnitEvent event = unit_event(UnitEvent::Kind::signal, Unit::tensor, op, Mask{1} << lane);
           event.offset = key;
           event.phase = object->phase;
           o_.on_unit(event);

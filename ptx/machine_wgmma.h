@@ -115,13 +115,7 @@ void Machine<D, O>::warpgroup_multiply(Warp& warp, const Operation& op, Mask act
   if (!a.supported || !b.supported)
     return trap(TrapKind::unsupported, "a matrix descriptor with a base offset", op, 0);
   if constexpr (O::active) {
-    UnitEvent event;
-    event.kind = UnitEvent::Kind::issue;
-    event.unit = Unit::warpgroup;
-    event.warp = now_warp_;
-    event.instruction = number(op);
-    event.mask = active;
-    o_.on_unit(event);
+    o_.on_unit(unit_event(UnitEvent::Kind::issue, Unit::warpgroup, op, active));
   }
   unsigned row = now_warp_ % warps_each_ % 4 * 16;
   bool zero = (*scale & 1) == 0, flips = (op.form.constant & 4) != 0;
@@ -146,14 +140,10 @@ template <class D, class O>
 void Machine<D, O>::warpgroup(Warp& warp, const Operation& op, Mask active) {
   if (!whole(warp, op, active, "wgmma")) return;
   if constexpr (O::active) {
-    UnitEvent event;
-    event.kind = op.mode == Mode::sync         ? UnitEvent::Kind::fence
-                 : op.mode == Mode::wait_group ? UnitEvent::Kind::wait
-                                               : UnitEvent::Kind::commit;
-    event.unit = Unit::warpgroup;
-    event.warp = now_warp_;
-    event.instruction = number(op);
-    event.mask = active;
+    UnitEvent event = unit_event(op.mode == Mode::sync         ? UnitEvent::Kind::fence
+                                 : op.mode == Mode::wait_group ? UnitEvent::Kind::wait
+                                                               : UnitEvent::Kind::commit,
+                                 Unit::warpgroup, op, active);
     event.pending = op.form.constant;
     o_.on_unit(event);
   }

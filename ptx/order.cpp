@@ -144,14 +144,7 @@ void OrderObserver::write(OrderCell& cell, const Touch& touch, const OrderStamp&
   meet(cell.reader, false);
   if (cell.readers)
     for (const OrderStamp& reader : *cell.readers) meet(reader, false);
-  if (!stamp.strong) {
-    cell.plain.reset();
-    cell.readers.reset();
-    cell.reader.lanes = 0;
-  } else if (!cell.writer.strong && cell.writer.lanes != 0) {
-    cell.plain = std::make_unique<OrderStamp>(cell.writer);
-  }
-  cell.writer = stamp;
+  cell.write(stamp);
   cell.writer.under_way = cell.writer.copied = access.asynchronous;
 }
 

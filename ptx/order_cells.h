@@ -21,6 +21,18 @@ struct OrderCell {
   std::unique_ptr<OrderStamp> plain;
   std::unique_ptr<std::vector<OrderStamp>> readers;  // Those that `reader` has no room for.
   std::unique_ptr<std::array<OrderCell, 4>> bytes;   // Where the word is split.
+
+  /// A write, once it has met all that came before it. A strong one stands above a plain one.
+  void write(const OrderStamp& stamp) {
+    if (!stamp.strong) {
+      plain.reset();
+      readers.reset();
+      reader.lanes = 0;
+    } else if (!writer.strong && writer.lanes != 0) {
+      plain = std::make_unique<OrderStamp>(writer);
+    }
+    writer = stamp;
+  }
 };
 
 /// Makes four cells of a word that was whole so far.

@@ -118,14 +118,7 @@ void OrderObserver::unit_touch(OrderCell& cell, const Touch& touch, const OrderS
   meet(cell.reader, false);
   if (cell.readers)
     for (const OrderStamp& reader : *cell.readers) meet(reader, false);
-  if (!stamp.strong) {
-    cell.plain.reset();
-    cell.readers.reset();
-    cell.reader.lanes = 0;
-  } else if (!cell.writer.strong && cell.writer.lanes != 0) {
-    cell.plain = std::make_unique<OrderStamp>(cell.writer);
-  }
-  cell.writer = stamp;
+  cell.write(stamp);
 }
 
 void OrderObserver::unit_access(const Access& access) {
