@@ -6,6 +6,7 @@
 
 #include "base/random.h"
 #include "verifier_node/binding.h"
+#include "verifier_node/circumstances.h"
 #include "verifier_node/precision.h"
 #include "verifier_node/verifier.h"
 
@@ -297,6 +298,17 @@ Result<Done> Verifier::conclude_pieces() {
   } else {
     undecided(new_pieces ? "atom" : "not_witnessed", why);
   }
+  return Done{};
+}
+
+/// Every run had the same addresses and the same hardware; other launches have others.
+Result<Done> Verifier::conclude_circumstances() {
+  std::optional<Circumstance> found =
+      deciding_circumstance(sides_.reference.program, sides_.candidate.program, *contract_);
+  if (found)
+    undecided("circumstance",
+              found->what +
+                  (found->line == 0 ? "" : " (line " + std::to_string(found->line) + ")"));
   return Done{};
 }
 

@@ -281,7 +281,8 @@ Result<Findings> Verifier::run() {
     return std::move(findings_);
   }
   for (auto step : {&Verifier::evaluate, &Verifier::conclude_obligations,
-                    &Verifier::conclude_pieces, &Verifier::check_late_copies, &Verifier::stress}) {
+                    &Verifier::conclude_pieces, &Verifier::check_late_copies, &Verifier::stress,
+                    &Verifier::conclude_circumstances}) {
     Result<Done> done = (this->*step)();
     if (!done) return done.error();
     if (findings_.decided()) return std::move(findings_);

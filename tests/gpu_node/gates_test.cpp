@@ -150,6 +150,18 @@ TEST_CASE("a wait that is too short is seen under the latest schedule") {
   CHECK(verdict.code == "race");
 }
 
+TEST_CASE("a kernel with copies is run with late copies too, and one without is not") {
+  auto late = [](const std::string& name) {
+    auto contract = small(name);
+    Step<Sanitized> step = sanitize(assembled(contract, contract->reference), {});
+    REQUIRE(step.passed());
+    const auto& checks = step.passed()->checks;
+    return std::find(checks.begin(), checks.end(), "late copies") != checks.end();
+  };
+  CHECK(late("gemm_128x128x64_fp16_sm_89"));
+  CHECK_FALSE(late("sum_8x512_fp16_sm_89"));
+}
+
 TEST_CASE("each fake fails the test, and the reference beside them passes") {
   for (const std::string& name : runnable) {
     INFO(name);
@@ -282,6 +294,9 @@ TEST_CASE("blocks are sampled with the first, the last and the edges, the same f
   CHECK(blocks == sample_blocks(launch, 16, 7));
   CHECK(blocks != sample_blocks(launch, 16, 8));
   CHECK(sample_blocks(launch, 5000, 7).size() == 5000);
+  launch.grid = {10, 5, 40};
+  blocks = sample_blocks(launch, 8, 7);
+  CHECK(std::find(blocks.begin(), blocks.end(), 1999) != blocks.end());
 }
 
 }  // namespace lathe::gpu_node

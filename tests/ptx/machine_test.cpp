@@ -166,6 +166,20 @@ TEST_CASE("a store beyond a buffer traps with thread, line and column") {
   CHECK(trap.column == 5);
 }
 
+TEST_CASE("a store right behind shared memory traps, and one into its last word does not") {
+  std::string text = R"(
+    .shared .align 16 .b8 buffer[128];
+    mov.u32 %r1, buffer;
+    shl.b32 %r2, %tid, 2;
+    add.u32 %r1, %r1, %r2;
+    st.shared.u32 [%r1], 1;)";
+  CHECK_FALSE(run_lines(text).result.trap);
+  text.replace(text.find("[%r1]"), 5, "[%r1+4]");
+  Trap trap = trap_of(run_lines(text));
+  CHECK(trap.kind == TrapKind::out_of_bounds);
+  CHECK(trap.thread == 31);
+}
+
 TEST_CASE("the last word of a buffer is inside it") {
   CHECK_FALSE(run_lines("st.global.u32 [%out], 1;").result.trap);
 }
@@ -326,6 +340,14 @@ TEST_CASE("an asynchronous copy read before its wait is seen by the late schedul
   std::string text = copying;
   text.erase(text.find("cp.async.wait_group 0;"), 22);
   CHECK_FALSE(run_lines(text).result.trap);
+  CHECK(trap_of(run_late(text)).kind == TrapKind::undefined_value);
+}
+
+TEST_CASE("what lay where an asynchronous copy goes is gone once it is issued") {
+  std::string text = copying;
+  text.insert(text.find("cp.async.ca"), "st.shared.u32 [%r1], 7;\n    ");
+  CHECK(out(run_late(text))[17] == 17);
+  text.erase(text.find("cp.async.wait_group 0;"), 22);
   CHECK(trap_of(run_late(text)).kind == TrapKind::undefined_value);
 }
 
