@@ -79,6 +79,7 @@ void Arithmetic::settle(Number& a) {
   std::uint32_t index = maxima_.compute(a.set);
   const Maximum& maximum = maxima_.at(index);
   if (maximum.elements > 2) ++summary_.maxima;
+  for (std::uint64_t literal : maximum.literals) summary_.comparison_keys.insert(literal);
   if (maximum.elements == 2) note_winner(maximum);
   if (maximum.elements > 2 && !point_->strict_maximum()) ++summary_.winners;
   Term term;

@@ -10,6 +10,9 @@ namespace {
 /// The slot whose residues index a set's members.
 constexpr unsigned index_slot = 0;
 
+/// A literal below that is a start that data will replace: -FLT_MAX, -1e30.
+constexpr double start_below = -0x1p96;
+
 std::size_t place_of(std::uint32_t residue, std::size_t size) {
   return (residue * 0x9E3779B97F4A7C15ull >> 32) & (size - 1);
 }
@@ -28,7 +31,8 @@ std::uint32_t Maxima::leaf(const Number& number) {
   node.low = name_of(number.r, number.valid, point_->key(0, 5));
   node.high = name_of(number.r, number.valid, point_->key(1, 5));
   node.element = static_cast<std::uint32_t>(elements_.size());
-  elements_.push_back({number.r, number.shadow, number.valid, number.taint, number.dormant});
+  elements_.push_back({number.r, number.shadow, number.valid, number.taint, number.dormant,
+                       number.is(literal_bits)});
   nodes_.push_back(node);
   return static_cast<std::uint32_t>(nodes_.size() - 1);
 }
@@ -114,6 +118,9 @@ void Maxima::fill(Maximum& maximum) const {
     maximum.dormant = winner->dormant;
     return;
   }
+  for (const MaximumElement& e : elements)
+    if (e.literal && e.shadow > start_below)
+      maximum.literals.push_back(name_of(e.r, e.valid, point_->key(0, 8)));
   maximum.r = keyed(elements);
   for (unsigned slot = 0; slot < slots_max; ++slot)
     if ((maximum.valid >> slot & 1) == 0) maximum.r[slot] = 0;

@@ -17,6 +17,7 @@ struct MaximumElement {
   Residues r{};
   double shadow = 0;
   Slots valid = 0, taint = 0, dormant = 0;
+  bool literal = false;
 };
 
 /// A set whose function has been computed.
@@ -26,6 +27,9 @@ struct Maximum {
   Slots valid = 0, taint = 0, dormant = 0;
   std::uint32_t elements = 0;
   std::vector<MaximumElement> members;
+  /// Names of the literals among the members. Such a maximum may be attained by no datum, so that
+  /// an exponential which it guards may be 0 for all of them.
+  std::vector<std::uint64_t> literals;
   /// By the residue of one slot: where in `members`, from 1 on; 0 is free.
   std::vector<std::uint32_t> places;
 };
