@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <optional>
 
 #include "base/names.h"
 #include "cli/complaint.h"
@@ -17,19 +18,34 @@
 namespace lathe::cli {
 namespace {
 
+/// `word` where a subcommand of `names` is meant, if it is none of them.
+std::optional<Error> unknown_subcommand(const std::string& program, const std::string& word,
+                                        const std::vector<std::string_view>& names) {
+  bool known = std::find(names.begin(), names.end(), word) != names.end();
+  if (known || word.empty() || word[0] == '-') return std::nullopt;
+  std::string near = nearest_name(word, names);
+  return Error{Fault::malformed,
+               "there is no subcommand `" + word + "`" +
+                   (program == "lathe" ? "" : " of `" + program + "`"),
+               near.empty() ? program + " --help lists them" : "did you mean `" + near + "`?",
+               {}};
+}
+
 /// What is wrong with these words: an unknown subcommand is named, with the nearest known one.
-Error usage_error(int count, char** words, const CLI::ParseError& error) {
+Error usage_error(const CLI::App& app, int count, char** words, const CLI::ParseError& error) {
   std::string first = count > 1 ? words[1] : "";
   std::vector<std::string_view> names;
   for (const Subcommand& subcommand : subcommands)
     if (!subcommand.hidden) names.push_back(subcommand.name);
+  if (auto unknown = unknown_subcommand("lathe", first, names)) return *unknown;
   bool known = std::find(names.begin(), names.end(), first) != names.end();
-  if (!known && !first.empty() && first[0] != '-') {
-    std::string near = nearest_name(first, names);
-    return {Fault::malformed,
-            "there is no subcommand `" + first + "`",
-            near.empty() ? "lathe --help lists them" : "did you mean `" + near + "`?",
-            {}};
+  if (known && count > 2) {
+    std::vector<std::string_view> parts;
+    for (const CLI::App* part : app.get_subcommand_ptr(first)->get_subcommands(
+             [](const CLI::App*) { return true; }))
+      parts.push_back(part->get_name());
+    if (!parts.empty())
+      if (auto unknown = unknown_subcommand("lathe " + first, words[2], parts)) return *unknown;
   }
   return {Fault::malformed,
           error.what(),
@@ -65,7 +81,7 @@ int run(int count, char** words) {
   } catch (const CLI::ParseError& error) {
     // Help and the version come this way too.
     if (error.get_exit_code() == 0) return app.exit(error), exit_done;
-    return complain_with(exit_usage, usage_error(count, words, error), form);
+    return complain_with(exit_usage, usage_error(app, count, words, error), form);
   }
   for (const auto& [own, body] : bodies)
     if (own->parsed()) return body();
@@ -83,7 +99,9 @@ int main(int count, char** words) {
   } catch (const std::exception& exception) {
     std::fprintf(stderr, "lathe: error: a fault of its own: %s\n", exception.what());
   }
-  if (std::fflush(nullptr) != 0 && status == lathe::cli::exit_done) status = lathe::cli::exit_io;
+  // A write that failed before the last one has left its mark only.
+  bool lost = std::fflush(nullptr) != 0 || std::ferror(stdout) != 0;
+  if (lost && status == lathe::cli::exit_done) status = lathe::cli::exit_io;
   // All that must end in order has ended; threads that wait for a frozen peer do not hold us up.
   std::_Exit(status);
 }

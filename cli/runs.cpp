@@ -65,6 +65,9 @@ int run(const std::string& place, bool as_json) {
                   record.outcome.c_str());
   }
   if (as_json) std::printf("%s\n", json.dump(2).c_str());
+  if (!as_json && rows->empty())
+    std::fprintf(stderr, "lathe: the store %s holds no run; lathe lower begins one\n",
+                 (*store)->path().c_str());
   return exit_done;
 }
 

@@ -61,7 +61,7 @@ int status_of(const actors::TrialEnd& end) {
 
 int run(const Options& options) {
   Waiting waiting(options.quiet);
-  actors::TrialRequest request{options.candidate,
+  actors::TrialRequest request{options.candidate == "-" ? "/dev/stdin" : options.candidate,
                                options.contract,
                                store_place(options.store),
                                options.seed,
@@ -100,7 +100,7 @@ int run(const Options& options) {
 
 Body declare_try(App& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("file", options->candidate, "the candidate's PTX").required();
+  app.add_option("file", options->candidate, "the candidate's PTX, or - for standard input").required();
   app.add_option("--contract", options->contract, "contract directory").required();
   app.add_option("--store", options->store, "folder of the store");
   app.add_option("--seed", options->seed, "of inputs and points");

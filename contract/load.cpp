@@ -28,12 +28,26 @@ void load_value_files(ParsedContract& parsed, std::vector<Tensor>& tensors) {
   }
 }
 
+/// A contract's text; a pipe or a device under its name would never end, or end elsewhere.
+Result<std::string> read_member(const std::filesystem::path& path) {
+  std::error_code ignored;
+  std::filesystem::file_status status = std::filesystem::status(path, ignored);
+  bool odd = std::filesystem::exists(status) && !std::filesystem::is_regular_file(status) &&
+             !std::filesystem::is_directory(status);
+  if (odd)
+    return Error{Fault::malformed,
+                 "a contract's files are plain files, and this is none",
+                 "put the text itself there",
+                 {path.string(), 0, 0}};
+  return read_text(path);
+}
+
 }  // namespace
 
 ParsedContract load_contract(const std::filesystem::path& directory) {
   ParsedContract parsed;
   std::filesystem::path toml = directory / "contract.toml";
-  auto text = read_text(toml);
+  auto text = read_member(toml);
   if (!text) {
     parsed.errors.push_back(text.error());
     if (parsed.errors.front().fault == Fault::unavailable)
@@ -42,7 +56,7 @@ ParsedContract load_contract(const std::filesystem::path& directory) {
   }
   parsed = parse_whole_contract(*text, toml.string());
   parsed.contract.directory = directory;
-  auto reference = read_text(directory / "reference.ptx");
+  auto reference = read_member(directory / "reference.ptx");
   if (reference)
     parsed.contract.reference = *std::move(reference);
   else

@@ -1,5 +1,7 @@
 // What a person does wrong with words and files, and what the program says to it.
 
+#include <sys/stat.h>
+
 #include <thread>
 
 #include "tests/json_schema.h"
@@ -33,6 +35,31 @@ TEST_CASE("an unknown subcommand is named, with the one that is near") {
   has(end.err, "there is no subcommand `verfy`");
   has(end.err, "did you mean `verify`?");
   has(run_lathe({"qqqqqqqq"}).err, "lathe --help");
+}
+
+TEST_CASE("an unknown subcommand of a subcommand is named too") {
+  ProcessEnd end = run_lathe({"ptx", "foo"});
+  CHECK(end.status == usage);
+  has(end.err, "there is no subcommand `foo` of `lathe ptx`");
+  has(run_lathe({"contract", "chek", small_contract}).err, "did you mean `check`?");
+  has(run_lathe({"ptx"}).err, "subcommand");
+}
+
+TEST_CASE("a pipe under the name of a contract's file is refused, not waited for") {
+  Scratch folder;
+  REQUIRE(::mkfifo((folder.path() / "contract.toml").c_str(), 0600) == 0);
+  ProcessEnd end = run_lathe({"contract", "check", folder.path().string()});
+  CHECK(end.status == bad_input);
+  has(end.err, "plain files");
+}
+
+TEST_CASE("what could not be written is a fault, wherever in the text it happened") {
+  ProcessLimits limits;
+  limits.wall = std::chrono::minutes(1);
+  auto end = run_process({"/bin/sh", "-c", LATHE_BUILD "/bin/lathe --help-all >/dev/full"}, "",
+                         limits, LATHE_ROOT);
+  REQUIRE(end.has_value());
+  CHECK(end->status == io);
 }
 
 TEST_CASE("a missing word is called as the help calls it") {
