@@ -1,6 +1,6 @@
 // uses: ptx
-// How fast the emulated device runs: thread-instructions of straight-line scalar code, blocks of
-// softmax, multiply-adds of a matrix product. One core.
+// How fast the emulated device runs: thread-instructions of straight-line scalar code and of a
+// softmax, a tile of a matrix product by mma.sync and by wgmma; and the parser. One core.
 
 #include <cstdio>
 #include <cstring>
@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/random.h"
 #include "ptx/engine.h"
 #include "ptx/module.h"
 
@@ -20,6 +21,17 @@ struct Launch {
   RunRequest request;
   std::vector<std::vector<std::byte>> buffers;
 };
+
+/// Numbers of both signs between 2^-4 and 2, in f16.
+std::vector<std::byte> halves(std::size_t bytes, std::uint64_t seed) {
+  std::vector<std::byte> values(bytes);
+  for (std::size_t i = 0; i + 2 <= bytes; i += 2) {
+    std::uint64_t random = lathe::philox64(seed, 0, i);
+    auto half = static_cast<std::uint16_t>((random & 0x83FF) | (11 + random % 5) << 10);
+    std::memcpy(&values[i], &half, 2);
+  }
+  return values;
+}
 
 bool prepare(Launch& launch, const std::string& text, std::vector<std::size_t> bytes,
              std::vector<std::pair<std::size_t, std::uint64_t>> scalars, Shape shape) {
@@ -38,7 +50,7 @@ bool prepare(Launch& launch, const std::string& text, std::vector<std::size_t> b
   launch.request.shape = shape;
   launch.request.parameters.resize(launch.program.parameter_bytes);
   for (std::size_t i = 0; i < bytes.size(); ++i) {
-    launch.buffers.emplace_back(bytes[i]);
+    launch.buffers.push_back(halves(bytes[i], i));
     std::uint64_t address = 0x1000'0000'0000 + i * 0x10'0000'0000;
     launch.request.buffers.push_back({{"b", address, bytes[i], true}, launch.buffers[i]});
     std::memcpy(launch.request.parameters.data() + launch.program.parameters[i].offset, &address,
@@ -104,6 +116,24 @@ std::string scalar_code() {
          body + "add.u32 %i, %i, 1;\nsetp.lt.u32 %p2, %i, 2000;\n@%p2 bra loop;\nret;\n}\n";
 }
 
+struct Tile {
+  std::uint32_t threads = 0, shared_bytes = 0;
+};
+
+/// One block that multiplies 128 x 2048 by 2048 x 128, in steps of 64.
+void print_tile(const char* form, const std::string& path, Tile tile) {
+  constexpr std::uint64_t side = 128, k = 2048, step = 64;
+  Launch gemm;
+  RunResult result;
+  if (!prepare(gemm, file(path), {side * k * 2, k * side * 2, side * side * 2},
+               {{3, side}, {4, side}, {5, k}, {6, k}, {7, side}, {8, side}},
+               {{1, 1, 1}, {tile.threads, 1, 1}, tile.shared_bytes}))
+    return;
+  double s = run(gemm, result);
+  std::printf("a tile step of 128 x 128 x 64 in fp16 by %s: %.2f ms, %.0f M multiply-adds/s\n", form,
+              s / (k / step) * 1e3, static_cast<double>(side * side * k) / s / 1e6);
+}
+
 }  // namespace
 
 int main() {
@@ -137,13 +167,9 @@ int main() {
                 static_cast<double>(result.blocks) / s,
                 static_cast<double>(result.steps) * 32 / s / 1e9);
   }
-  Launch gemm;
-  if (prepare(gemm, file(contracts + "gemm_fp16_sm_89/reference.ptx"),
-              {128 * 512 * 2, 512 * 128 * 2, 128 * 128 * 2},
-              {{3, 128}, {4, 128}, {5, 512}, {6, 512}, {7, 128}, {8, 128}},
-              {{1, 1, 1}, {128, 1, 1}, 49152})) {
-    double s = run(gemm, result);
-    std::printf("gemm, a block of 128 x 128 x 512: %.0f M multiply-adds/s, %.2f ms a step of 64\n",
-                128.0 * 128 * 512 / s / 1e6, s / 8 * 1e3);
-  }
+  const std::string of_hopper =
+      std::string(LATHE_ROOT) +
+      "/tests/kernels/alternatives/gemm_fp16_sm_90a/tile128x128_warps8.ptx";
+  print_tile("mma.sync", contracts + "gemm_fp16_sm_89/reference.ptx", {128, 49152});
+  print_tile("wgmma", of_hopper, {256, 65536});
 }

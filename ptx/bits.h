@@ -239,6 +239,7 @@ class Bits : public BitsValues {
   }
 
   void multiply(Lanes& lanes, const Mma& mma);
+  bool multiply_wide(Lanes& lanes, const Region& memory, const WideMma& wide);
 
  private:
   static bool whole(const Lanes& lanes, Cell cell) {

@@ -193,6 +193,8 @@ Mma Machine<D, O>::product_of(const Operation& op, const Matrix& matrix) const {
   mma.architecture = program_.target.number;
   mma.a = matrix.a.data(), mma.b = matrix.b.data();
   mma.c = matrix.c.data(), mma.d = matrix.d.data();
+  mma.order = program_.order_of(matrix);
+  mma.registers = matrix.registers.data();
   return mma;
 }
 
