@@ -148,6 +148,8 @@ class Machine {
   bool run_warp(std::uint32_t w);
   void run_part(std::uint32_t w, std::uint32_t p);
   void carry_out(Warp& warp, std::uint32_t w, std::uint32_t p, const Operation& op, Mask active);
+
+  // machine_control.h
   void trap(TrapKind kind, std::string what, const Operation& op, unsigned lane,
             std::uint64_t address = 0);
   std::uint32_t number(const Operation& op) const {
@@ -166,6 +168,9 @@ class Machine {
   /// The bits of a control operand; a trap and nothing where they are not exact.
   std::optional<std::uint64_t> control(const Lanes& lanes, Slot slot, unsigned lane,
                                        const Operation& op, const char* what);
+  /// The same of all active lanes; false after a trap.
+  bool controls(const Lanes& lanes, Slot slot, Mask active, const Operation& op, const char* what,
+                Addresses& bits);
 
   // machine_flow.h
   void diverge(Warp& warp, std::uint32_t p, const Operation& op, Mask taken);
@@ -179,7 +184,13 @@ class Machine {
   bool addresses_of(Warp& warp, const Operation& op, const Address& address, Mask active,
                     Addresses& out);
   bool locate_all(Warp& warp, const Operation& op, Mask active, unsigned bytes, Addresses& where,
-                  Locations& out);
+                  Locations& out, bool write);
+  bool locate_all(Warp& warp, const Operation& op, Mask active, unsigned bytes, Addresses& where,
+                  Locations& out) {
+    return locate_all(warp, op, active, bytes, where, out, op.access != AccessKind::read);
+  }
+  bool locate_plain(const Operation& op, Mask active, unsigned bytes, bool write,
+                    const Addresses& where, Locations& out);
   void tell(const Operation& op, Mask active, unsigned bytes, const Locations& at,
             const Addresses& where, AccessKind kind, Mask unchanged, bool asynchronous);
   void load(Warp& warp, const Operation& op, Mask active);
@@ -216,6 +227,7 @@ class Machine {
   template <class Use>
   void by_groups(Warp& warp, const Operation& op, Mask active, Use use);
   void together(Warp& warp, const Operation& op, Mask group);
+  void copy_register(Lanes& lanes, Slot to, Slot from, Mask active);
   void move(Warp& warp, const Operation& op, Mask active);
   void permute(Warp& warp, const Operation& op, Mask active);
   void shuffle(Warp& warp, const Operation& op, Mask active);
@@ -344,25 +356,6 @@ class Machine {
   std::optional<Trap> trap_;
 };
 
-template <class D, class O>
-void Machine<D, O>::trap(TrapKind kind, std::string what, const Operation& op, unsigned lane,
-                         std::uint64_t address) {
-  if (trap_) return;
-  trap_ = Trap{kind,    here().number, now_warp_ % warps_each_ * lane_count + lane,
-               op.line, op.column,     std::move(what),
-               address};
-}
-
-template <class D, class O>
-std::optional<std::uint64_t> Machine<D, O>::control(const Lanes& lanes, Slot slot, unsigned lane,
-                                                    const Operation& op, const char* what) {
-  std::optional<std::uint64_t> bits =
-      d_.exact(lanes, slot.cell(lane), slot.width < 8 ? slot.width : 8);
-  if (!bits && !d_.complaint())
-    trap(TrapKind::undefined_value, std::string(what) + " is no known number", op, lane);
-  return bits;
-}
-
 /// Runs the last part that can run; false where none can.
 template <class D, class O>
 bool Machine<D, O>::run_warp(std::uint32_t w) {
@@ -486,6 +479,7 @@ void Machine<D, O>::carry_out(Warp& warp, std::uint32_t w, std::uint32_t p, cons
 #include "ptx/machine_box.h"
 #include "ptx/machine_bulk.h"
 #include "ptx/machine_cluster.h"
+#include "ptx/machine_control.h"
 #include "ptx/machine_flow.h"
 #include "ptx/machine_matrix.h"
 #include "ptx/machine_memory.h"
