@@ -2,6 +2,8 @@
 // How fast the emulated device runs: thread-instructions of straight-line scalar code and of a
 // softmax, a tile of a matrix product by mma.sync and by wgmma; and the parser. One core.
 
+#include <sys/resource.h>
+
 #include <cstdio>
 #include <cstring>
 #include <ctime>
@@ -134,14 +136,37 @@ void print_tile(const char* form, const std::string& path, Tile tile) {
                {{1, 1, 1}, {tile.threads, 1, 1}, tile.shared_bytes}))
     return;
   double s = run(gemm, result);
-  std::printf("a tile step of 128 x 128 x 64 in fp16 by %s: %.2f ms, %.0f M multiply-adds/s\n", form,
-              s / (k / step) * 1e3, static_cast<double>(side * side * k) / s / 1e6);
+  std::printf("a tile step of 128 x 128 x 64 in fp16 by %s: %.2f ms, %.0f M multiply-adds/s\n",
+              form, s / (k / step) * 1e3, static_cast<double>(side * side * k) / s / 1e6);
+}
+
+/// Resident memory at its peak, in MB.
+double resident() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1e3;
+}
+
+/// 1024 threads of which each has 256 kB of local memory and touches four bytes of it.
+void print_memory() {
+  const char* text =
+      ".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n"
+      ".local .align 16 .b8 spare[262144];\n.reg .b32 %r<3>;\nmov.u32 %r1, %tid.x;\n"
+      "st.local.u32 [spare+65536], %r1;\nld.local.u32 %r2, [spare+65536];\nret;\n}\n";
+  Launch launch;
+  if (!prepare(launch, text, {64}, {}, {{1, 1, 1}, {1024, 1, 1}, 0})) return;
+  double before = resident();
+  RunResult result = run_bits(launch.request);
+  if (result.trap) std::printf("%s\n", print(*result.trap).c_str());
+  std::printf("a kernel of 268 MB of local memory that touches 4 kB: %.0f MB resident\n",
+              resident() - before);
 }
 
 }  // namespace
 
 int main() {
   std::printf("engine %.*s\n", static_cast<int>(engine_variant().size()), engine_variant().data());
+  print_memory();
   RunResult result;
   Launch scalar;
   if (prepare(scalar, scalar_code(), {64}, {}, {{1, 1, 1}, {128, 1, 1}, 0})) {

@@ -7,8 +7,10 @@
 #include <array>
 #include <bit>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <vector>
@@ -62,8 +64,8 @@ class Bits : public BitsValues {
     std::uint8_t* defined = nullptr;  // One a byte; null where all is defined.
     std::uint64_t size = 0;
     bool global = false;  // What is stored there must be defined.
-    std::shared_ptr<std::vector<std::byte>> owned;
-    std::shared_ptr<std::vector<std::uint8_t>> owned_defined;
+    std::shared_ptr<std::byte> owned;
+    std::shared_ptr<std::uint8_t> owned_defined;
   };
 
   /// Global buffer i of the launch lies in host memory.
@@ -83,10 +85,10 @@ class Bits : public BitsValues {
   }
   Region make_region(std::uint64_t bytes) {
     Region region;
-    region.owned = std::make_shared<std::vector<std::byte>>(bytes + 16);
-    region.owned_defined = std::make_shared<std::vector<std::uint8_t>>(bytes + 16, 0);
-    region.bytes = region.owned->data();
-    region.defined = region.owned_defined->data();
+    region.owned = zeros<std::byte>(bytes + 16);
+    region.owned_defined = zeros<std::uint8_t>(bytes + 16);
+    region.bytes = region.owned.get();
+    region.defined = region.owned_defined.get();
     region.size = bytes;
     return region;
   }
@@ -139,8 +141,8 @@ class Bits : public BitsValues {
   }
   /// Register to register, lane by lane from the lanes given; false, and nothing is done, where a
   /// byte of a source is undefined.
-  bool copy_lanes(Lanes& lanes, Spot to, Spot from, const std::array<std::uint8_t, lane_count>& lane,
-                  Mask mask) {
+  bool copy_lanes(Lanes& lanes, Spot to, Spot from,
+                  const std::array<std::uint8_t, lane_count>& lane, Mask mask) {
     if (lanes.defined[from / 64] != every_lane) return false;
     std::array<std::uint32_t, lane_count> given, taken;
     std::memcpy(given.data(), lanes.bytes.data() + from, sizeof given);
@@ -156,18 +158,23 @@ class Bits : public BitsValues {
     with_bytes(bytes, [&](auto word) {
       for (unsigned i = 0; i < lane_count; ++i)
         if ((mask >> i & 1) != 0) {
-          std::memcpy(&word, lanes.bytes.data() + from.place + i * from.width + from.byte, sizeof word);
+          std::memcpy(&word, lanes.bytes.data() + from.place + i * from.width + from.byte,
+                      sizeof word);
           std::memcpy(lanes.bytes.data() + to.place + i * to.width + to.byte, &word, sizeof word);
         }
     });
     lanes.defined[to.place / 64] |= mask;
     return true;
   }
-  /// The same bits in each lane of a register of 32 bits.
-  void put_all(Lanes& lanes, Spot place, std::uint32_t bits, Mask mask) {
-    std::array<std::uint32_t, lane_count> words;
-    words.fill(bits);
-    store_lanes(lanes, place, words, mask);
+  /// The same bits in each lane of a register of at most 64 bits.
+  void put_all(Lanes& lanes, Spot place, unsigned width, std::uint64_t bits, Mask mask) {
+    with_bytes(width, [&](auto word) {
+      word = static_cast<decltype(word)>(bits);
+      std::byte* at = lanes.bytes.data() + place;
+      for (unsigned i = 0; i < lane_count; ++i)
+        if ((mask >> i & 1) != 0) std::memcpy(at + i * sizeof word, &word, sizeof word);
+    });
+    lanes.defined[place / 64] |= mask;
   }
   /// Bits of each lane to a register of 32 bits.
   void put_lanes(Lanes& lanes, Spot place, const std::array<std::uint64_t, lane_count>& bits,
@@ -224,7 +231,8 @@ class Bits : public BitsValues {
     });
     return true;
   }
-  /// Eight rows of 16 bytes as ldmatrix lays them in a register, or their transpose; false as above.
+  /// Eight rows of 16 bytes as ldmatrix lays them in a register, or their transpose; false as
+  /// above.
   template <class Places>
   bool read_matrix(Lanes& lanes, Spot to, const Places* rows, bool transposed) {
     for (unsigned r = 0; r < 8; ++r)
@@ -233,7 +241,8 @@ class Bits : public BitsValues {
     for (unsigned r = 0; r < 8; ++r) {
       const std::byte* row = rows[r].region->bytes + rows[r].offset;
       if (!transposed) std::memcpy(all + 16 * r, row, 16);
-      for (unsigned c = 0; transposed && c < 8; ++c) std::memcpy(all + 16 * c + 2 * r, row + 2 * c, 2);
+      for (unsigned c = 0; transposed && c < 8; ++c)
+        std::memcpy(all + 16 * c + 2 * r, row + 2 * c, 2);
     }
     lanes.defined[to / 64] = every_lane;
     return true;
@@ -340,8 +349,18 @@ class Bits : public BitsValues {
     store_to<T>(lanes.at(cell), value);
   }
 
-  void settle(Lanes& lanes, Definedness how, Spot d, unsigned width, const Spot* sources,
-              Mask mask) {
+  [[gnu::always_inline]] void settle(Lanes& lanes, Definedness how, Spot d, unsigned width,
+                                     const Spot* sources, Mask mask) {
+    Mask* known = lanes.defined.data();
+    Mask all = known[sources[0] / 64] & known[sources[1] / 64] & known[sources[2] / 64] &
+               known[sources[3] / 64];
+    if ((mask & ~all) == 0)
+      known[d / 64] |= mask;
+    else
+      settle_partly(lanes, how, d, width, sources, mask);
+  }
+  [[gnu::noinline]] void settle_partly(Lanes& lanes, Definedness how, Spot d, unsigned width,
+                                       const Spot* sources, Mask mask) {
     std::vector<Mask>& known = lanes.defined;
     Mask result = every_lane;
     Spot a = sources[0], b = sources[1], c = sources[2];
@@ -369,6 +388,13 @@ class Bits : public BitsValues {
     if (whole(lanes, cell)) return true;
     return bytes < cell.width && !lanes.known.empty() &&
            std::memchr(lanes.known.data() + cell.at(), 0, bytes) == nullptr;
+  }
+  /// Zeroed bytes; of large ones the system gives a page when it is first touched.
+  template <class Byte>
+  static std::shared_ptr<Byte> zeros(std::uint64_t bytes) {
+    void* memory = std::calloc(bytes, sizeof(Byte));
+    if (memory == nullptr) throw std::bad_alloc();
+    return {static_cast<Byte*>(memory), std::free};
   }
   /// Calls `use` with an unsigned integer of so many bytes.
   template <class Use>

@@ -174,7 +174,8 @@ template <Type T>
   a = flushed(f, a), b = flushed(f, b);
   NativeOf<T> q = static_cast<NativeOf<T>>(a.held / b.held);
   if constexpr (T == Type::f32) {  // Beyond 2^126 the device's quotient is zero.
-    float size = std::fabs(b.held), zero = std::copysign(0.0f, a.held) * std::copysign(1.0f, b.held);
+    float size = std::fabs(b.held),
+          zero = std::copysign(0.0f, a.held) * std::copysign(1.0f, b.held);
     bool beyond = f.has(Flag::approx) & (size > 0x1p126f) & (size < HUGE_VALF) & !is_nan(a);
     q = beyond ? (a.held - a.held == 0 ? zero : canonical_nan<T>().held) : q;
   }

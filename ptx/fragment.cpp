@@ -96,8 +96,7 @@ FragmentMap make_fragment_map(const FragmentShape& s) {
 
 std::optional<FragmentOrder> make_fragment_order(const FragmentShape& s) {
   bool bytes = element_bits(s.a) >= 8 && s.a != Type::e2m1 && s.b != Type::e2m1;
-  if (!bytes || s.ab_register() != Type::b32 || s.c_register() != Type::b32)
-    return std::nullopt;
+  if (!bytes || s.ab_register() != Type::b32 || s.c_register() != Type::b32) return std::nullopt;
   FragmentMap map = make_fragment_map(s);
   auto offsets = [](const std::vector<FragmentPlace>& places) {
     std::vector<std::uint16_t> list;

@@ -226,9 +226,8 @@ inline Row finite_row(const Numbers& a, const Numbers& b, const Product& how, un
     step(a, b, i * how.k + k, k * columns, how, row);
   for (unsigned j = 0; late && j < columns; ++j) {
     double sum = static_cast<double>(row.c[j]) + static_cast<double>(c.c[j]);
-    row.c[j] = how.half
-                   ? static_cast<float>(to_double(rounded<Type::f16>(sum, 0, Rounding::rn)))
-                   : row.c[j] + c.c[j];
+    row.c[j] = how.half ? static_cast<float>(to_double(rounded<Type::f16>(sum, 0, Rounding::rn)))
+                        : row.c[j] + c.c[j];
   }
   return row;
 }

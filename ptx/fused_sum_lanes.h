@@ -19,7 +19,8 @@ typedef std::int32_t Ints __attribute__((vector_size(32)));
 typedef double Doubles __attribute__((vector_size(64)));
 typedef std::int64_t Longs __attribute__((vector_size(64)));
 
-// Vectors go from function to function by reference: how a value is passed depends on the processor.
+// Vectors go from function to function by reference: how a value is passed depends on the
+// processor.
 
 inline bool any_lane(const Ints& mask) {
   std::int32_t all = 0;
@@ -72,7 +73,8 @@ void read_side(const std::uint32_t* bits, unsigned count, Side<size>& side) {
       Ints significand = (magnitude & (hidden - 1)) | (biased == 0 ? Ints{} : Ints{} + hidden);
       Floats unit = __builtin_bit_cast(Floats, (exponent + (127 - fraction)) << 23);
       Floats value = __builtin_convertvector(significand, Floats) * unit;
-      side.value[i] = __builtin_bit_cast(Floats, __builtin_bit_cast(Ints, value) | ((x >> sign) << 31));
+      side.value[i] =
+          __builtin_bit_cast(Floats, __builtin_bit_cast(Ints, value) | ((x >> sign) << 31));
     }
   }
   side.lowest = format.emin, side.highest = format.emax;

@@ -35,7 +35,8 @@ void Machine<D, O>::load_matrix(Warp& warp, const Operation& op, Mask active) {
       }
     }
   }
-  for (unsigned j = 0; j < matrices; ++j) copy_register(warp.lanes, slots[j], landing[j], every_lane);
+  for (unsigned j = 0; j < matrices; ++j)
+    copy_register(warp.lanes, slots[j], landing[j], every_lane);
   tell(op, rows, 16, at, where, AccessKind::read, 0, false);
 }
 

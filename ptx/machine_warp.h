@@ -51,9 +51,8 @@ void Machine<D, O>::together(Warp& warp, const Operation& op, Mask group) {
 
 template <class D, class O>
 void Machine<D, O>::put_all(Warp& warp, Slot slot, std::uint64_t bits, Mask mask) {
-  if constexpr (requires { d_.put_all(warp.lanes, Spot{}, std::uint32_t{}, mask); })
-    if (slot.width == 4)
-      return d_.put_all(warp.lanes, slot.place, static_cast<std::uint32_t>(bits), mask);
+  if constexpr (requires { d_.put_all(warp.lanes, Spot{}, 4u, bits, mask); })
+    return d_.put_all(warp.lanes, slot.place, slot.width, bits, mask);
   for (unsigned lane = 0; lane < lane_count; ++lane)
     if ((mask >> lane & 1) != 0) d_.put(warp.lanes, slot.cell(lane), slot.width, bits);
 }
@@ -109,8 +108,7 @@ void Machine<D, O>::permute(Warp& warp, const Operation& op, Mask active) {
     if (d_.exact_all(warp.lanes, a.place, 4, active, x) &&
         d_.exact_all(warp.lanes, b.place, 4, active, y)) {
       for (unsigned lane = 0; lane < lane_count; ++lane)
-        x[lane] =
-            functions::permuted(x[lane], y[lane], prmt_selector(op.mode, selectors[lane]));
+        x[lane] = functions::permuted(x[lane], y[lane], prmt_selector(op.mode, selectors[lane]));
       return d_.put_lanes(warp.lanes, op.fixed[0].place, x, active);
     }
   }
@@ -170,10 +168,10 @@ void Machine<D, O>::shuffle(Warp& warp, const Operation& op, Mask active) {
   for (unsigned lane = 0; lane < lane_count; ++lane)
     if ((active >> lane & 1) != 0 && (active >> lanes.from[lane] & 1) == 0)
       // The value of a lane that is not here is undefined; reading it in the mask is a fault.
-      return trap(TrapKind::bad_operand,
-                  "a shuffle reads lane " + std::to_string(lanes.from[lane]) +
-                      ", which does not take part",
-                  op, lane);
+      return trap(
+          TrapKind::bad_operand,
+          "a shuffle reads lane " + std::to_string(lanes.from[lane]) + ", which does not take part",
+          op, lane);
   bool done = false;
   if constexpr (requires { d_.copy_lanes(warp.lanes, Spot{}, Spot{}, lanes.from, active); })
     done = d_.copy_lanes(warp.lanes, op.fixed[0].place, a.place, lanes.from, active);

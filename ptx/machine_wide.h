@@ -124,7 +124,7 @@ class WideProducts {
           sums.cells[i * wide.n + 8 * slice + j] = matrix.d[i * 8 + j];
       if (wide.order != nullptr)
         sums.registers.insert(sums.registers.end(), matrix.registers.begin(),
-                                matrix.registers.begin() + wide.order->shape.d_registers);
+                              matrix.registers.begin() + wide.order->shape.d_registers);
     }
     return sums;
   }

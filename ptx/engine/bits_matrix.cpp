@@ -97,8 +97,8 @@ void write_rows(Bits::Lanes& lanes, const FragmentOrder& order, const Spot* regi
 }
 
 /// D over C, fast where the inputs are ordinary. Sides and factors say the same.
-void multiply_rows(const dot::Product& how, const dot::Factors& factors,
-                   const dot::SideA& a, const dot::SideB& b, dot::Rows& rows) {
+void multiply_rows(const dot::Product& how, const dot::Factors& factors, const dot::SideA& a,
+                   const dot::SideB& b, dot::Rows& rows) {
   dot::Rows before = rows;
   if (dot::multiply_lanes(how, a, b, rows)) return;
   rows = before;
