@@ -94,25 +94,26 @@ void read_side(Type type, const std::uint32_t* bits, unsigned count, Side<size>&
   with_factor_type(type, [&]<Type T>() { read_side<T>(bits, count, side); });
 }
 
-/// An f32 result is cut; its bits below the last one kept are taken away.
+/// An f32 result is cut. So is what becomes f16, but a last bit that stands for all that was cut
+/// lets it be rounded from there as if from the sum.
+template <bool half>
 [[gnu::always_inline]] inline void put(const Product& how, const Doubles& sum, Row& row) {
-  if (!how.half) {
-    std::int64_t kept = ~((std::int64_t{1} << (52 - how.steps.output_bits)) - 1);
-    Longs bits = __builtin_bit_cast(Longs, sum) & kept;
-    Floats c = __builtin_convertvector(__builtin_bit_cast(Doubles, bits), Floats);
-    std::memcpy(row.c.data(), &c, sizeof c);
-    return;
-  }
-  for (unsigned j = 0; j < columns; ++j) {
-    std::uint64_t bits = rounded<Type::f16>(sum[j], 0, Rounding::rn).bits();
-    if ((bits & 0x7FFF) == 0) bits = 0;  // What is too small leaves no sign.
-    row.c[j] = static_cast<float>(to_double(BitsOf<Type::f16>::wrapped(bits)));
+  unsigned cut = half ? 29 : 52 - static_cast<unsigned>(how.steps.output_bits);
+  std::int64_t low = (std::int64_t{1} << cut) - 1;
+  Longs bits = __builtin_bit_cast(Longs, sum), kept = bits & ~low;
+  if (half) kept |= (bits & low) == 0 ? Longs{} : Longs{} + (low + 1);
+  Floats c = __builtin_convertvector(__builtin_bit_cast(Doubles, kept), Floats);
+  std::memcpy(row.c.data(), &c, sizeof c);
+  if (!half) return;
+  for (float& each : row.c) {
+    std::uint16_t once = half_of_single(each);
+    each = (once & 0x7FFF) == 0 ? 0.0f : single_of_half(once);  // Too small: it leaves no sign.
   }
 }
 
 /// One step: C plus k products, a row of A by eight columns of B. Sets lanes of `left` where the
 /// inputs are not ordinary.
-template <unsigned k>
+template <unsigned k, bool half>
 [[gnu::always_inline]] inline void step_lanes(const Product& how, const float* a_value,
                                               const std::int32_t* a_exponent, const Floats* b_value,
                                               const Ints* b_exponent, Row& row, Ints& left) {
@@ -138,16 +139,17 @@ template <unsigned k>
     sums[i / 16] += __builtin_convertvector(b_value[i] * a_value[i] * up, Ints);
   Doubles sum = __builtin_convertvector(__builtin_convertvector(c * up, Ints), Doubles);
   for (const Ints& each : sums) sum += __builtin_convertvector(each, Doubles);
-  put(how, sum * __builtin_convertvector(down, Doubles), row);
+  put<half>(how, sum * __builtin_convertvector(down, Doubles), row);
 }
 
-template <unsigned k>
-bool multiply_steps(const Product& how, const SideA& a, const SideB& b, Rows& rows) {
+template <unsigned k, bool half>
+bool multiply_steps(const Product& product, const SideA& a, const SideB& b, Rows& rows) {
+  const Product how = product;  // Which no row is taken to overlap.
   Ints left{};
   for (unsigned i = 0; i < how.m; ++i)
     for (unsigned q = 0; q < how.k; q += k)
-      step_lanes<k>(how, a.values() + i * how.k + q, a.exponents() + i * how.k + q, &b.value[q],
-                    &b.exponent[q], rows[i], left);
+      step_lanes<k, half>(how, a.values() + i * how.k + q, a.exponents() + i * how.k + q,
+                          &b.value[q], &b.exponent[q], rows[i], left);
   return !any_lane(left);
 }
 
@@ -155,15 +157,19 @@ bool multiply_steps(const Product& how, const SideA& a, const SideB& b, Rows& ro
 inline bool multiply_lanes(const Product& how, const SideA& a, const SideB& b, Rows& rows) {
   if (!a.finite || !b.finite || how.by_halves || how.k % how.steps.k != 0) return false;
   if (a.lowest + b.lowest < exponent_min || a.highest + b.highest > exponent_max) return false;
+  auto steps = [&]<unsigned k>() {
+    return how.half ? multiply_steps<k, true>(how, a, b, rows)
+                    : multiply_steps<k, false>(how, a, b, rows);
+  };
   switch (how.steps.k) {
     case 4:
-      return multiply_steps<4>(how, a, b, rows);
+      return steps.template operator()<4>();
     case 8:
-      return multiply_steps<8>(how, a, b, rows);
+      return steps.template operator()<8>();
     case 16:
-      return multiply_steps<16>(how, a, b, rows);
+      return steps.template operator()<16>();
     case 32:
-      return multiply_steps<32>(how, a, b, rows);
+      return steps.template operator()<32>();
     default:
       return false;
   }

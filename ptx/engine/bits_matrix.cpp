@@ -62,14 +62,11 @@ struct Staged {
 };
 
 float accumulator(std::uint32_t bits, Type type) {
-  if (type == Type::f16)
-    return static_cast<float>(
-        to_double(BitsOf<Type::f16>::wrapped(static_cast<std::uint16_t>(bits))));
+  if (type == Type::f16) return single_of_half(static_cast<std::uint16_t>(bits));
   return std::bit_cast<float>(bits);
 }
 std::uint32_t result_bits(float c, Type type) {
-  if (type != Type::f16) return std::bit_cast<std::uint32_t>(c);
-  return c != c ? 0x7FFF : rounded<Type::f16>(static_cast<double>(c), 0, Rounding::rn).held;
+  return type == Type::f16 ? half_of_single(c) : std::bit_cast<std::uint32_t>(c);
 }
 
 /// C of whole registers, and D.
