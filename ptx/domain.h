@@ -30,6 +30,11 @@
 // local memory; `exact` of poison is nothing, and so is a store of it to a global buffer a
 // Complaint.
 
+// A domain may offer to do for a whole warp what is above for a lane: copy_all, copy_lanes,
+// copy_part, read_all, write_all, read_matrix, put_all, put_lanes, exact_all, multiply_wide. The
+// machine asks for them where they exist; what answers bool may decline, having done nothing, and
+// the lanes then go one by one.
+
 #include <concepts>
 #include <cstdint>
 #include <optional>
