@@ -1,6 +1,8 @@
 // uses: ptx
-// How fast the emulated device runs: thread-instructions of straight-line scalar code, blocks of
-// softmax, multiply-adds of a matrix product. One core.
+// How fast the emulated device runs: thread-instructions of straight-line scalar code and of a
+// softmax, a tile of a matrix product by mma.sync and by wgmma; and the parser. One core.
+
+#include <sys/resource.h>
 
 #include <cstdio>
 #include <cstring>
@@ -8,6 +10,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/random.h"
 #include "ptx/engine.h"
 #include "ptx/module.h"
 
@@ -20,6 +23,17 @@ struct Launch {
   RunRequest request;
   std::vector<std::vector<std::byte>> buffers;
 };
+
+/// Numbers of both signs between 2^-4 and 2, in f16.
+std::vector<std::byte> halves(std::size_t bytes, std::uint64_t seed) {
+  std::vector<std::byte> values(bytes);
+  for (std::size_t i = 0; i + 2 <= bytes; i += 2) {
+    std::uint64_t random = lathe::philox64(seed, 0, i);
+    auto half = static_cast<std::uint16_t>((random & 0x83FF) | (11 + random % 5) << 10);
+    std::memcpy(&values[i], &half, 2);
+  }
+  return values;
+}
 
 bool prepare(Launch& launch, const std::string& text, std::vector<std::size_t> bytes,
              std::vector<std::pair<std::size_t, std::uint64_t>> scalars, Shape shape) {
@@ -38,7 +52,7 @@ bool prepare(Launch& launch, const std::string& text, std::vector<std::size_t> b
   launch.request.shape = shape;
   launch.request.parameters.resize(launch.program.parameter_bytes);
   for (std::size_t i = 0; i < bytes.size(); ++i) {
-    launch.buffers.emplace_back(bytes[i]);
+    launch.buffers.push_back(halves(bytes[i], i));
     std::uint64_t address = 0x1000'0000'0000 + i * 0x10'0000'0000;
     launch.request.buffers.push_back({{"b", address, bytes[i], true}, launch.buffers[i]});
     std::memcpy(launch.request.parameters.data() + launch.program.parameters[i].offset, &address,
@@ -53,12 +67,16 @@ bool prepare(Launch& launch, const std::string& text, std::vector<std::size_t> b
 /// Of this process: others may share the core.
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
+/// Of one run: the mean of as many as half a second takes.
 double run(Launch& launch, RunResult& result) {
   auto start = cpu_seconds();
-  result = run_bits(launch.request);
-  double s = cpu_seconds() - start;
-  if (result.trap) std::printf("%s\n", print(*result.trap).c_str());
-  return s;
+  double s = 0;
+  unsigned runs = 0;
+  for (; s < 0.5; s = cpu_seconds() - start, ++runs) {
+    result = run_bits(launch.request);
+    if (result.trap) std::printf("%s\n", print(*result.trap).c_str());
+  }
+  return s / runs;
 }
 
 std::string file(const std::string& path) {
@@ -101,13 +119,54 @@ std::string scalar_code() {
          ".reg .b32 %i;\nmov.u32 %r2, %tid.x;\nmov.u32 %r3, 7;\nmov.u64 %d2, 0;\n"
          "mov.f32 %f1, 0f3F800000;\nmov.f32 %f2, %f1;\nmov.f32 %f3, %f1;\nmov.f32 %f4, %f1;\n"
          "mov.u32 %i, 0;\nloop:\n" +
-         body + "add.u32 %i, %i, 1;\nsetp.lt.u32 %p2, %i, 2000;\n@%p2 bra loop;\nret;\n}\n";
+         body + "add.u32 %i, %i, 1;\nsetp.lt.u32 %p2, %i, 5000;\n@%p2 bra loop;\nret;\n}\n";
+}
+
+struct Tile {
+  std::uint32_t threads = 0, shared_bytes = 0;
+};
+
+/// One block that multiplies 128 x 2048 by 2048 x 128, in steps of 64.
+void print_tile(const char* form, const std::string& path, Tile tile) {
+  constexpr std::uint64_t side = 128, k = 2048, step = 64;
+  Launch gemm;
+  RunResult result;
+  if (!prepare(gemm, file(path), {side * k * 2, k * side * 2, side * side * 2},
+               {{3, side}, {4, side}, {5, k}, {6, k}, {7, side}, {8, side}},
+               {{1, 1, 1}, {tile.threads, 1, 1}, tile.shared_bytes}))
+    return;
+  double s = run(gemm, result);
+  std::printf("a tile step of 128 x 128 x 64 in fp16 by %s: %.2f ms, %.0f M multiply-adds/s\n",
+              form, s / (k / step) * 1e3, static_cast<double>(side * side * k) / s / 1e6);
+}
+
+/// Resident memory at its peak, in MB.
+double resident() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1e3;
+}
+
+/// 1024 threads of which each has 256 kB of local memory and touches four bytes of it.
+void print_memory() {
+  const char* text =
+      ".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n"
+      ".local .align 16 .b8 spare[262144];\n.reg .b32 %r<3>;\nmov.u32 %r1, %tid.x;\n"
+      "st.local.u32 [spare+65536], %r1;\nld.local.u32 %r2, [spare+65536];\nret;\n}\n";
+  Launch launch;
+  if (!prepare(launch, text, {64}, {}, {{1, 1, 1}, {1024, 1, 1}, 0})) return;
+  double before = resident();
+  RunResult result = run_bits(launch.request);
+  if (result.trap) std::printf("%s\n", print(*result.trap).c_str());
+  std::printf("a kernel of 268 MB of local memory that touches 4 kB: %.0f MB resident\n",
+              resident() - before);
 }
 
 }  // namespace
 
 int main() {
   std::printf("engine %.*s\n", static_cast<int>(engine_variant().size()), engine_variant().data());
+  print_memory();
   RunResult result;
   Launch scalar;
   if (prepare(scalar, scalar_code(), {64}, {}, {{1, 1, 1}, {128, 1, 1}, 0})) {
@@ -137,13 +196,9 @@ int main() {
                 static_cast<double>(result.blocks) / s,
                 static_cast<double>(result.steps) * 32 / s / 1e9);
   }
-  Launch gemm;
-  if (prepare(gemm, file(contracts + "gemm_fp16_sm_89/reference.ptx"),
-              {128 * 512 * 2, 512 * 128 * 2, 128 * 128 * 2},
-              {{3, 128}, {4, 128}, {5, 512}, {6, 512}, {7, 128}, {8, 128}},
-              {{1, 1, 1}, {128, 1, 1}, 49152})) {
-    double s = run(gemm, result);
-    std::printf("gemm, a block of 128 x 128 x 512: %.0f M multiply-adds/s, %.2f ms a step of 64\n",
-                128.0 * 128 * 512 / s / 1e6, s / 8 * 1e3);
-  }
+  const std::string of_hopper =
+      std::string(LATHE_ROOT) +
+      "/tests/kernels/alternatives/gemm_fp16_sm_90a/tile128x128_warps8.ptx";
+  print_tile("mma.sync", contracts + "gemm_fp16_sm_89/reference.ptx", {128, 49152});
+  print_tile("wgmma", of_hopper, {256, 65536});
 }

@@ -4,13 +4,20 @@
 // it. Values and their operations are in bits_value.h; here is what moves: registers and memory.
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <vector>
+
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
 
 #include "ptx/bits_value.h"
 #include "ptx/domain.h"
@@ -57,8 +64,8 @@ class Bits : public BitsValues {
     std::uint8_t* defined = nullptr;  // One a byte; null where all is defined.
     std::uint64_t size = 0;
     bool global = false;  // What is stored there must be defined.
-    std::shared_ptr<std::vector<std::byte>> owned;
-    std::shared_ptr<std::vector<std::uint8_t>> owned_defined;
+    std::shared_ptr<std::byte> owned;
+    std::shared_ptr<std::uint8_t> owned_defined;
   };
 
   /// Global buffer i of the launch lies in host memory.
@@ -78,10 +85,10 @@ class Bits : public BitsValues {
   }
   Region make_region(std::uint64_t bytes) {
     Region region;
-    region.owned = std::make_shared<std::vector<std::byte>>(bytes + 16);
-    region.owned_defined = std::make_shared<std::vector<std::uint8_t>>(bytes + 16, 0);
-    region.bytes = region.owned->data();
-    region.defined = region.owned_defined->data();
+    region.owned = zeros<std::byte>(bytes + 16);
+    region.owned_defined = zeros<std::uint8_t>(bytes + 16);
+    region.bytes = region.owned.get();
+    region.defined = region.owned_defined.get();
     region.size = bytes;
     return region;
   }
@@ -132,6 +139,114 @@ class Bits : public BitsValues {
         std::memmove(lanes.known.data() + to + i * width, lanes.known.data() + from + i * width,
                      width);
   }
+  /// Register to register, lane by lane from the lanes given; false, and nothing is done, where a
+  /// byte of a source is undefined.
+  bool copy_lanes(Lanes& lanes, Spot to, Spot from,
+                  const std::array<std::uint8_t, lane_count>& lane, Mask mask) {
+    if (lanes.defined[from / 64] != every_lane) return false;
+    std::array<std::uint32_t, lane_count> given, taken;
+    std::memcpy(given.data(), lanes.bytes.data() + from, sizeof given);
+    for (unsigned i = 0; i < lane_count; ++i) taken[i] = given[lane[i]];
+    store_lanes(lanes, to, taken, mask);
+    return true;
+  }
+  /// A part of each lane's register to a part of another's; false as above, or where the other
+  /// would stay undefined in part.
+  bool copy_part(Lanes& lanes, Cell to, Cell from, unsigned bytes, Mask mask) {
+    if ((mask & ~lanes.defined[from.place / 64]) != 0) return false;
+    if (bytes < to.width && (mask & ~lanes.defined[to.place / 64]) != 0) return false;
+    with_bytes(bytes, [&](auto word) {
+      for (unsigned i = 0; i < lane_count; ++i)
+        if ((mask >> i & 1) != 0) {
+          std::memcpy(&word, lanes.bytes.data() + from.place + i * from.width + from.byte,
+                      sizeof word);
+          std::memcpy(lanes.bytes.data() + to.place + i * to.width + to.byte, &word, sizeof word);
+        }
+    });
+    lanes.defined[to.place / 64] |= mask;
+    return true;
+  }
+  /// The same bits in each lane of a register of at most 64 bits.
+  void put_all(Lanes& lanes, Spot place, unsigned width, std::uint64_t bits, Mask mask) {
+    with_bytes(width, [&](auto word) {
+      word = static_cast<decltype(word)>(bits);
+      std::byte* at = lanes.bytes.data() + place;
+      for (unsigned i = 0; i < lane_count; ++i)
+        if ((mask >> i & 1) != 0) std::memcpy(at + i * sizeof word, &word, sizeof word);
+    });
+    lanes.defined[place / 64] |= mask;
+  }
+  /// Bits of each lane to a register of 32 bits.
+  void put_lanes(Lanes& lanes, Spot place, const std::array<std::uint64_t, lane_count>& bits,
+                 Mask mask) {
+    std::array<std::uint32_t, lane_count> words;
+    for (unsigned i = 0; i < lane_count; ++i) words[i] = static_cast<std::uint32_t>(bits[i]);
+    store_lanes(lanes, place, words, mask);
+  }
+  /// Memory to whole registers, at each lane's place; false, and nothing is done, where a byte is
+  /// undefined. A register wider than `each` is filled with zeros or with the sign.
+  template <class Slots, class Places>
+  bool read_all(Lanes& lanes, const Slots& slots, const Places& at, unsigned each, bool sign,
+                Mask mask) {
+    auto total = static_cast<unsigned>(each * slots.size());
+    for (unsigned i = 0; i < lane_count; ++i)
+      if ((mask >> i & 1) != 0 && !is_set(*at[i].region, at[i].offset, total)) return false;
+    with_bytes(each, [&](auto word) {
+      for (std::size_t k = 0; k < slots.size(); ++k) {
+        std::byte* to = lanes.bytes.data() + slots[k].place;
+        unsigned width = slots[k].width;
+        for (unsigned i = 0; i < lane_count; ++i) {
+          if ((mask >> i & 1) == 0) continue;
+          std::memcpy(&word, at[i].region->bytes + at[i].offset + k * sizeof word, sizeof word);
+          std::memcpy(to + i * width, &word, sizeof word);
+          if (width > sizeof word) fill_above(to + i * width, sizeof word, width, sign);
+        }
+        lanes.defined[slots[k].place / 64] |= mask;
+      }
+    });
+    return true;
+  }
+  /// Whole registers to memory, one lane after the other; false, and nothing is done, where a lane
+  /// is undefined. With `compare`, `unchanged` gets the lanes that wrote what was there.
+  template <bool compare, class Slots, class Places>
+  bool write_all(const Lanes& lanes, const Slots& slots, const Places& at, unsigned each, Mask mask,
+                 Mask& unchanged) {
+    for (const auto& slot : slots)
+      if ((mask & ~lanes.defined[slot.place / 64]) != 0) return false;
+    auto total = static_cast<unsigned>(each * slots.size());
+    with_bytes(each, [&](auto word) {
+      for (unsigned i = 0; i < lane_count; ++i) {
+        if ((mask >> i & 1) == 0) continue;
+        Region& region = *at[i].region;
+        std::byte* to = region.bytes + at[i].offset;
+        bool same = compare && is_set(region, at[i].offset, total);
+        for (std::size_t k = 0; k < slots.size(); ++k, to += sizeof word) {
+          std::memcpy(&word, lanes.bytes.data() + slots[k].place + i * slots[k].width, sizeof word);
+          if constexpr (compare) same = same && std::memcmp(to, &word, sizeof word) == 0;
+          std::memcpy(to, &word, sizeof word);
+        }
+        if (region.defined != nullptr) std::memset(region.defined + at[i].offset, 1, total);
+        if (same) unchanged |= Mask{1} << i;
+      }
+    });
+    return true;
+  }
+  /// Eight rows of 16 bytes as ldmatrix lays them in a register, or their transpose; false as
+  /// above.
+  template <class Places>
+  bool read_matrix(Lanes& lanes, Spot to, const Places* rows, bool transposed) {
+    for (unsigned r = 0; r < 8; ++r)
+      if (!is_set(*rows[r].region, rows[r].offset, 16)) return false;
+    std::byte* all = lanes.bytes.data() + to;
+    for (unsigned r = 0; r < 8; ++r) {
+      const std::byte* row = rows[r].region->bytes + rows[r].offset;
+      if (!transposed) std::memcpy(all + 16 * r, row, 16);
+      for (unsigned c = 0; transposed && c < 8; ++c)
+        std::memcpy(all + 16 * c + 2 * r, row + 2 * c, 2);
+    }
+    lanes.defined[to / 64] = every_lane;
+    return true;
+  }
   void transfer(Region& to, std::uint64_t to_offset, Region& from, std::uint64_t from_offset,
                 std::uint64_t bytes) {
     std::memmove(to.bytes + to_offset, from.bytes + from_offset, bytes);
@@ -180,6 +295,20 @@ class Bits : public BitsValues {
     copy_bytes(&bits, lanes.at(cell), bytes);
     return bits;
   }
+  /// The bits of a register of 4 or 8 bytes in the lanes of `mask`; false where one has none.
+  bool exact_all(const Lanes& lanes, Spot place, unsigned width, Mask mask,
+                 std::array<std::uint64_t, lane_count>& bits) const {
+    if ((mask & ~lanes.defined[place / 64]) != 0 || width < 4 || width > 8) return false;
+    const std::byte* at = lanes.bytes.data() + place;
+    if (width == 8) {
+      std::memcpy(bits.data(), at, sizeof bits);
+    } else {
+      std::array<std::uint32_t, lane_count> words;
+      std::memcpy(words.data(), at, sizeof words);
+      for (unsigned i = 0; i < lane_count; ++i) bits[i] = words[i];
+    }
+    return true;
+  }
   std::optional<Mask> truths(const Lanes& lanes, Spot place, Mask mask) const {
     if ((mask & ~lanes.defined[place / 64]) != 0) return std::nullopt;
     const std::byte* at = lanes.bytes.data() + place;
@@ -220,8 +349,18 @@ class Bits : public BitsValues {
     store_to<T>(lanes.at(cell), value);
   }
 
-  void settle(Lanes& lanes, Definedness how, Spot d, unsigned width, const Spot* sources,
-              Mask mask) {
+  [[gnu::always_inline]] void settle(Lanes& lanes, Definedness how, Spot d, unsigned width,
+                                     const Spot* sources, Mask mask) {
+    Mask* known = lanes.defined.data();
+    Mask all = known[sources[0] / 64] & known[sources[1] / 64] & known[sources[2] / 64] &
+               known[sources[3] / 64];
+    if ((mask & ~all) == 0)
+      known[d / 64] |= mask;
+    else
+      settle_partly(lanes, how, d, width, sources, mask);
+  }
+  [[gnu::noinline]] void settle_partly(Lanes& lanes, Definedness how, Spot d, unsigned width,
+                                       const Spot* sources, Mask mask) {
     std::vector<Mask>& known = lanes.defined;
     Mask result = every_lane;
     Spot a = sources[0], b = sources[1], c = sources[2];
@@ -239,6 +378,7 @@ class Bits : public BitsValues {
   }
 
   void multiply(Lanes& lanes, const Mma& mma);
+  bool multiply_wide(Lanes& lanes, const Region& memory, const WideMma& wide);
 
  private:
   static bool whole(const Lanes& lanes, Cell cell) {
@@ -248,6 +388,50 @@ class Bits : public BitsValues {
     if (whole(lanes, cell)) return true;
     return bytes < cell.width && !lanes.known.empty() &&
            std::memchr(lanes.known.data() + cell.at(), 0, bytes) == nullptr;
+  }
+  /// Zeroed bytes; of large ones the system gives a page when it is first touched.
+  template <class Byte>
+  static std::shared_ptr<Byte> zeros(std::uint64_t bytes) {
+    void* memory = std::calloc(bytes, sizeof(Byte));
+    if (memory == nullptr) throw std::bad_alloc();
+    return {static_cast<Byte*>(memory), std::free};
+  }
+  /// Calls `use` with an unsigned integer of so many bytes.
+  template <class Use>
+  [[gnu::always_inline]] static void with_bytes(unsigned bytes, Use use) {
+    __extension__ using Sixteen = unsigned __int128;
+    if (bytes == 4) return use(std::uint32_t{});
+    if (bytes == 2) return use(std::uint16_t{});
+    if (bytes == 8) return use(std::uint64_t{});
+    if (bytes == 1) return use(std::uint8_t{});
+    use(Sixteen{});
+  }
+  static void store_lanes(Lanes& lanes, Spot to, const std::array<std::uint32_t, lane_count>& words,
+                          Mask mask) {
+    std::byte* at = lanes.bytes.data() + to;
+    lanes.defined[to / 64] |= mask;
+    if (mask == every_lane) {
+      std::memcpy(at, words.data(), sizeof words);
+      return;
+    }
+    for (unsigned i = 0; i < lane_count; ++i)
+      if ((mask >> i & 1) != 0) std::memcpy(at + 4 * i, &words[i], 4);
+  }
+  static void fill_above(std::byte* at, std::size_t bytes, std::size_t width, bool sign) {
+    bool ones = sign && (std::to_integer<unsigned>(at[bytes - 1]) & 0x80) != 0;
+    std::memset(at + bytes, ones ? 0xFF : 0, width - bytes);
+  }
+  /// Whether all of some bytes of memory are defined.
+  static bool is_set(const Region& region, std::uint64_t offset, unsigned bytes) {
+    if (region.defined == nullptr) return true;
+    const std::uint8_t* at = region.defined + offset;
+    std::uint64_t all = 0x0101010101010101u, eight;
+    for (; bytes >= 8; bytes -= 8, at += 8) {
+      std::memcpy(&eight, at, 8);
+      all &= eight;
+    }
+    for (; bytes != 0; --bytes) all &= *at++ != 0 ? all : 0;
+    return all == 0x0101010101010101u;
   }
   /// Where a lane's known bytes begin, made if there are none yet.
   static std::uint8_t* known_of(Lanes& lanes, Cell cell) {

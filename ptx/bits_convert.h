@@ -167,20 +167,19 @@ inline BitsOf<To> float_from_float(Form f, BitsOf<From> a) {
   if constexpr (To == From)  // A move.
     if (f.flags == 0) return a;
   a = flushed_single(f, a);
-#ifdef __F16C__
-  if constexpr (To == Type::f16 && From == Type::f32)
+  if constexpr (From == Type::f32 && (To == Type::f16 || To == Type::bf16))
     if (f.rounding == Rounding::rn && f.flags == 0)
-      return a.held != a.held ? BitsOf<To>::wrapped(0x7FFF)
-                              : BitsOf<To>::wrapped(_cvtss_sh(a.held, _MM_FROUND_TO_NEAREST_INT));
-#endif
+      return {To == Type::f16 ? half_of_single(a.held) : bfloat_of_single(a.held)};
+  if constexpr (To == Type::f32 && From == Type::f16)
+    if (f.flags == 0) return is_nan(a) ? canonical_nan<To>() : BitsOf<To>{single_of_half(a.held)};
+  if constexpr (To == Type::f32 && From == Type::bf16)
+    if (f.flags == 0) return BitsOf<To>::wrapped(std::uint64_t{a.held} << 16);
   double x = to_double(a);
   if constexpr (To == Type::ue8m0) return power_of_two(f, x);
   if constexpr (To == Type::s2f6) return fixed_point(f, x);
   if (x != x) return converted_nan<To>(f, a);
   if constexpr (To == From)
     if (!f.has(Flag::to_integer)) return finished_conversion(f, a);
-  if constexpr (To == Type::f32 && From == Type::f16)  // Exact.
-    if (f.flags == 0) return BitsOf<To>{static_cast<float>(x)};
   if (f.has(Flag::to_integer)) {
     double whole = std::copysign(integral(x, f.rounding), x);
     return finished_conversion(f, rounded<To>(whole, 0, Rounding::rn));

@@ -172,16 +172,13 @@ inline BitsOf<T> fused_filled(Form f, BitsOf<T> a, BitsOf<T> b, BitsOf<T> c) {
 template <Type T>
 [[gnu::always_inline]] inline BitsOf<T> divide(Form f, BitsOf<T> a, BitsOf<T> b) {
   a = flushed(f, a), b = flushed(f, b);
-  if (f.has(Flag::approx) && T == Type::f32) {
-    double size = std::fabs(to_double(b));  // Beyond 2^126 the device's quotient is zero.
-    if (size > 8.507059173023462e37 && size - size == 0 && !is_nan(a)) {
-      double x = to_double(a);
-      if (x - x != 0) return canonical_nan<T>();
-      return BitsOf<T>::wrapped(
-          is_negative(a) != is_negative(b) ? std::uint64_t{1} << (width_of(T) - 1) : 0);
-    }
-  }
   NativeOf<T> q = static_cast<NativeOf<T>>(a.held / b.held);
+  if constexpr (T == Type::f32) {  // Beyond 2^126 the device's quotient is zero.
+    float size = std::fabs(b.held),
+          zero = std::copysign(0.0f, a.held) * std::copysign(1.0f, b.held);
+    bool beyond = f.has(Flag::approx) & (size > 0x1p126f) & (size < HUGE_VALF) & !is_nan(a);
+    q = beyond ? (a.held - a.held == 0 ? zero : canonical_nan<T>().held) : q;
+  }
   if (f.rounding != Rounding::rn && q - q == 0 && b.held - b.held == 0) {
     WideOf<T> x = wide(a), y = wide(b), s = x / y, r = x - static_cast<WideOf<T>>(q) * y;
     int side = sign_of(r) * (b.held < 0 ? -1 : 1);

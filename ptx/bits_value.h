@@ -9,10 +9,6 @@
 #include <cstdint>
 #include <type_traits>
 
-#ifdef __F16C__
-#include <immintrin.h>
-#endif
-
 #include "ptx/form.h"
 #include "ptx/rounding.h"
 
@@ -118,15 +114,42 @@ constexpr BitsOf<To> recast(BitsOf<From> a) {
   return BitsOf<To>::from(a.bits());
 }
 
+// Between f32 and its narrow kin, without branches and without the processor's own conversions,
+// which go one by one: these vectorise.
+
+[[gnu::always_inline]] constexpr float single_of_half(std::uint16_t half) {
+  std::uint32_t magnitude = half & 0x7FFFu, sign = (half & 0x8000u) << 16;
+  std::uint32_t normal = (magnitude << 13) + (112u << 23);
+  float small = static_cast<float>(static_cast<std::int32_t>(magnitude)) * 0x1p-24f;
+  std::uint32_t bits = magnitude < 0x400 ? std::bit_cast<std::uint32_t>(small) : normal;
+  bits += magnitude >= 0x7C00 ? 112u << 23 : 0;
+  return std::bit_cast<float>(bits | sign);
+}
+/// To nearest even; NaN is the canonical one.
+[[gnu::always_inline]] constexpr std::uint16_t half_of_single(float x) {
+  auto bits = std::bit_cast<std::uint32_t>(x);
+  std::uint32_t magnitude = bits & 0x7FFFFFFFu, sign = bits >> 16 & 0x8000u;
+  std::uint32_t normal = (magnitude + 0xFFF + (magnitude >> 13 & 1) - (112u << 23)) >> 13;
+  // The last place of 0.5 is the smallest f16.
+  std::uint32_t small =
+      std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) - 0x3F000000u;
+  std::uint32_t r = magnitude < 0x38800000u ? small : normal;
+  r = magnitude >= 0x477FF000u ? 0x7C00u : r;
+  return static_cast<std::uint16_t>(magnitude > 0x7F800000u ? 0x7FFFu : r | sign);
+}
+[[gnu::always_inline]] constexpr std::uint16_t bfloat_of_single(float x) {
+  auto bits = std::bit_cast<std::uint32_t>(x);
+  std::uint32_t r = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;
+  return static_cast<std::uint16_t>((bits & 0x7FFFFFFFu) > 0x7F800000u ? 0x7FFFu : r);
+}
+
 /// What the narrow formats are in f32: exactly.
 template <Type T>
 [[gnu::always_inline]] inline double to_double(BitsOf<T> a) {
   if constexpr (T == Type::f32 || T == Type::f64) {
     return static_cast<double>(a.held);
-#ifdef __F16C__
   } else if constexpr (T == Type::f16) {
-    return static_cast<double>(_cvtsh_ss(a.held));
-#endif
+    return static_cast<double>(single_of_half(a.held));
   } else if constexpr (T == Type::bf16) {
     return static_cast<double>(std::bit_cast<float>(std::uint32_t{a.held} << 16));
   } else if constexpr (T == Type::tf32) {

@@ -1,5 +1,7 @@
 // Matrices as operations: ldmatrix, stmatrix, movmatrix, mma.sync.
 
+#include <algorithm>
+
 #include "ptx/decoder.h"
 #include "ptx/fragment.h"
 
@@ -121,6 +123,23 @@ bool Decoder::multiply(const FormMatch& match) {
   return true;
 }
 
+/// Shapes are few: each has its order once.
+void Decoder::set_order(Matrix& matrix, const FragmentShape& shape) {
+  auto same = [&](const FragmentOrder& order) {
+    const FragmentShape& s = order.shape;
+    return s.m == shape.m && s.n == shape.n && s.k == shape.k && s.a == shape.a && s.b == shape.b &&
+           s.c == shape.c && s.d == shape.d;
+  };
+  auto found = std::find_if(program_.orders.begin(), program_.orders.end(), same);
+  matrix.order = static_cast<std::uint32_t>(found - program_.orders.begin());
+  if (found != program_.orders.end()) return;
+  std::optional<FragmentOrder> order = make_fragment_order(shape);
+  if (order)
+    program_.orders.push_back(*std::move(order));
+  else
+    matrix.order = no_operation;
+}
+
 /// One product whose registers are D, A, B and C one after the other.
 Matrix& Decoder::add_product(const FragmentShape& shape, const FragmentMap& map,
                              const std::vector<Slot>& slots) {
@@ -131,6 +150,10 @@ Matrix& Decoder::add_product(const FragmentShape& shape, const FragmentMap& map,
   matrix.b = cells_of(map.b, next += shape.a_registers);
   matrix.c = cells_of(map.c, next += shape.b_registers);
   matrix.exclusive = has("xor");
+  if (shape.products == 1 && map.a.size() == std::size_t{shape.m} * shape.k) {
+    set_order(matrix, shape);
+    for (std::size_t i = 0; i < slots.size(); ++i) matrix.registers.push_back(slots[i].place);
+  }
   program_.matrices.push_back(std::move(matrix));
   return program_.matrices.back();
 }

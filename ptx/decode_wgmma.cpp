@@ -17,10 +17,11 @@ unsigned columns_of(std::string_view shape) {
   return n;
 }
 
+}  // namespace
+
 /// One matrix for each eight columns: A and B in the same registers, D in its own.
-void add_slices(Program& program, const FragmentShape& shape, unsigned slices,
-                const std::vector<Slot>& a, const std::vector<Slot>& b,
-                const std::vector<Slot>& d) {
+void Decoder::add_slices(const FragmentShape& shape, unsigned slices, const std::vector<Slot>& a,
+                         const std::vector<Slot>& b, const std::vector<Slot>& d) {
   FragmentMap map = make_fragment_map(shape);
   auto cells = [](const std::vector<FragmentPlace>& places, const Slot* slots) {
     std::vector<Cell> list;
@@ -33,11 +34,16 @@ void add_slices(Program& program, const FragmentShape& shape, unsigned slices,
     matrix.b = cells(map.b, b.data());
     matrix.d = cells(map.d, d.data() + slice * shape.d_registers);
     matrix.c = matrix.d;
-    program.matrices.push_back(std::move(matrix));
+    set_order(matrix, shape);
+    auto own = d.begin() + slice * shape.d_registers;
+    std::vector<Slot> slots(own, own + shape.d_registers);
+    slots.insert(slots.end(), a.begin(), a.end());
+    slots.insert(slots.end(), b.begin(), b.end());
+    slots.insert(slots.end(), own, own + shape.d_registers);
+    for (const Slot& slot : slots) matrix.registers.push_back(slot.place);
+    program_.matrices.push_back(std::move(matrix));
   }
 }
-
-}  // namespace
 
 bool Decoder::warpgroup_sync(const FormMatch& match) {
   Operation& op = emit(Effect::warpgroup, match.form);
@@ -102,7 +108,7 @@ bool Decoder::warpgroup_multiply(const FormMatch& match) {
   op.element_bytes = static_cast<std::uint8_t>(width_of(types[1]) / 8);
   op.element_count = static_cast<std::uint8_t>(slices);
   op.matrix = static_cast<std::uint32_t>(program_.matrices.size());
-  add_slices(program_, *fragment, slices, a, b, d);
+  add_slices(*fragment, slices, a, b, d);
   return true;
 }
 

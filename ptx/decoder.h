@@ -119,6 +119,9 @@ class Decoder {
                        std::vector<Slot>& slots);
   bool fragment(const FormMatch& match);
   bool multiply_fragments(const FormMatch& match);
+  void add_slices(const FragmentShape& shape, unsigned slices, const std::vector<Slot>& a,
+                  const std::vector<Slot>& b, const std::vector<Slot>& d);
+  void set_order(Matrix& matrix, const FragmentShape& shape);
   Matrix& add_product(const FragmentShape& shape, const FragmentMap& map,
                       const std::vector<Slot>& slots);
 

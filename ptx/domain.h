@@ -30,9 +30,15 @@
 // local memory; `exact` of poison is nothing, and so is a store of it to a global buffer a
 // Complaint.
 
+// A domain may offer to do for a whole warp what is above for a lane: copy_all, copy_lanes,
+// copy_part, read_all, write_all, read_matrix, put_all, put_lanes, exact_all, multiply_wide. The
+// machine asks for them where they exist; what answers bool may decline, having done nothing, and
+// the lanes then go one by one.
+
 #include <concepts>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -88,6 +94,8 @@ enum class Definedness : std::uint8_t {
   always,  // A constant, or a special register.
 };
 
+struct FragmentOrder;  // fragment.h
+
 /// One whole-warp matrix product D = A * B + C (mma.sync). Each element's place is given, as a
 /// Cell whose `place` is already that of the right register.
 struct Mma {
@@ -103,6 +111,10 @@ struct Mma {
   const Cell* b = nullptr;    // k * n, row-major.
   const Cell* c = nullptr;    // m * n
   const Cell* d = nullptr;    // m * n; may name the same cells as c: read c before writing.
+  /// The same by registers, where all of them are whole operands: those of D, A, B and C one after
+  /// the other. Null: by cells only.
+  const FragmentOrder* order = nullptr;
+  const Spot* registers = nullptr;
 };
 
 /// Sixteen rows, those of one warp, of a product with operands in shared memory. A domain may offer
@@ -118,6 +130,11 @@ struct WideMma {
   const std::uint32_t* b_offsets = nullptr;  // k * n, row-major.
   const Cell* c = nullptr;                   // m * n
   const Cell* d = nullptr;
+  /// Units of 16 bytes of the memory that A and B fill.
+  std::span<const std::uint64_t> a_units, b_units;
+  /// As Mma's, for each eight columns: registers of D (which are C's), and of A where it has cells.
+  const FragmentOrder* order = nullptr;
+  std::span<const Spot> d_registers, a_registers;
 };
 
 /// An atomic read-modify-write of one lane.

@@ -94,6 +94,21 @@ FragmentMap make_fragment_map(const FragmentShape& s) {
   return map;
 }
 
+std::optional<FragmentOrder> make_fragment_order(const FragmentShape& s) {
+  bool bytes = element_bits(s.a) >= 8 && s.a != Type::e2m1 && s.b != Type::e2m1;
+  if (!bytes || s.ab_register() != Type::b32 || s.c_register() != Type::b32) return std::nullopt;
+  FragmentMap map = make_fragment_map(s);
+  auto offsets = [](const std::vector<FragmentPlace>& places) {
+    std::vector<std::uint16_t> list;
+    list.reserve(places.size());
+    for (FragmentPlace at : places)
+      list.push_back(
+          static_cast<std::uint16_t>(at.slot * register_stride + at.lane * 4u + at.byte));
+    return list;
+  };
+  return FragmentOrder{s, offsets(map.a), offsets(map.b), offsets(map.c), offsets(map.d)};
+}
+
 FragmentMap make_quad_map(const FragmentShape& s, unsigned quad) {
   FragmentMap map;
   map.a.resize(32), map.b.resize(32), map.c.resize(64), map.d.resize(64);

@@ -37,8 +37,18 @@ constexpr unsigned element_bits(Type t) {
   return t == Type::b1 ? 1 : t == Type::s4 || t == Type::u4 ? 4 : width_of(t);
 }
 
+/// Where the elements lie when the registers of each operand, of 32 lanes and 32 bits, stand one
+/// after the other: byte offsets, row-major. Of elements of whole bytes.
+struct FragmentOrder {
+  FragmentShape shape;
+  std::vector<std::uint16_t> a, b, c, d;
+};
+inline constexpr unsigned register_stride = lane_count * 4;
+
 std::optional<FragmentShape> fragment_shape(std::string_view shape, Type d, Type a, Type b, Type c);
 FragmentMap make_fragment_map(const FragmentShape& shape);
+/// Nothing where elements are no whole bytes, or registers are wider.
+std::optional<FragmentOrder> make_fragment_order(const FragmentShape& shape);
 /// The map of one of the four products of m8n8k4.
 FragmentMap make_quad_map(const FragmentShape& shape, unsigned quad);
 

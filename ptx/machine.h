@@ -35,7 +35,10 @@ class Machine {
   using Region = typename D::Region;
 
   Machine(D& domain, O& observer, const Run& run)
-      : d_(domain), o_(observer), run_(run), program_(run.program), rules_(rules_of<D>()) {}
+      : d_(domain), o_(observer), run_(run), program_(run.program), rules_(rules_of<D>()) {
+    for (const Operation& op : program_.operations) row_rules_.push_back(rule_of(op));
+    row_rules_.push_back(nullptr);
+  }
 
   /// Runs one block (and the others of its cluster, of which the first one asked for runs all) to
   /// its end, or to the trap that ended it.
@@ -144,10 +147,16 @@ class Machine {
   void launch(Flight flight);
   bool fly();
 
-  // machine.h
+  // machine_run.h
   bool run_warp(std::uint32_t w);
   void run_part(std::uint32_t w, std::uint32_t p);
+  void run_rows(Warp& warp, std::uint32_t w, Part& part);
+  void went(const Operation& op);
+  Rule<D> rule_of(const Operation& op) const;
+  // machine.h
   void carry_out(Warp& warp, std::uint32_t w, std::uint32_t p, const Operation& op, Mask active);
+
+  // machine_control.h
   void trap(TrapKind kind, std::string what, const Operation& op, unsigned lane,
             std::uint64_t address = 0);
   std::uint32_t number(const Operation& op) const {
@@ -166,6 +175,9 @@ class Machine {
   /// The bits of a control operand; a trap and nothing where they are not exact.
   std::optional<std::uint64_t> control(const Lanes& lanes, Slot slot, unsigned lane,
                                        const Operation& op, const char* what);
+  /// The same of all active lanes; false after a trap.
+  bool controls(const Lanes& lanes, Slot slot, Mask active, const Operation& op, const char* what,
+                Addresses& bits);
 
   // machine_flow.h
   void diverge(Warp& warp, std::uint32_t p, const Operation& op, Mask taken);
@@ -179,7 +191,13 @@ class Machine {
   bool addresses_of(Warp& warp, const Operation& op, const Address& address, Mask active,
                     Addresses& out);
   bool locate_all(Warp& warp, const Operation& op, Mask active, unsigned bytes, Addresses& where,
-                  Locations& out);
+                  Locations& out, bool write);
+  bool locate_all(Warp& warp, const Operation& op, Mask active, unsigned bytes, Addresses& where,
+                  Locations& out) {
+    return locate_all(warp, op, active, bytes, where, out, op.access != AccessKind::read);
+  }
+  bool locate_plain(const Operation& op, Mask active, unsigned bytes, bool write,
+                    const Addresses& where, Locations& out);
   void tell(const Operation& op, Mask active, unsigned bytes, const Locations& at,
             const Addresses& where, AccessKind kind, Mask unchanged, bool asynchronous);
   void load(Warp& warp, const Operation& op, Mask active);
@@ -216,6 +234,7 @@ class Machine {
   template <class Use>
   void by_groups(Warp& warp, const Operation& op, Mask active, Use use);
   void together(Warp& warp, const Operation& op, Mask group);
+  void copy_register(Lanes& lanes, Slot to, Slot from, Mask active);
   void move(Warp& warp, const Operation& op, Mask active);
   void permute(Warp& warp, const Operation& op, Mask active);
   void shuffle(Warp& warp, const Operation& op, Mask active);
@@ -327,6 +346,7 @@ class Machine {
   const Run& run_;
   const Program& program_;
   const Rules<D>& rules_;
+  std::vector<Rule<D>> row_rules_;  // By operation; null where it has an effect.
   std::uint64_t steps_ = 0, steps_end_ = 0;
   std::uint32_t now_warp_ = 0, warps_each_ = 1;  // Warps of a block.
   std::vector<Block> blocks_;
@@ -345,89 +365,10 @@ class Machine {
 };
 
 template <class D, class O>
-void Machine<D, O>::trap(TrapKind kind, std::string what, const Operation& op, unsigned lane,
-                         std::uint64_t address) {
-  if (trap_) return;
-  trap_ = Trap{kind,    here().number, now_warp_ % warps_each_ * lane_count + lane,
-               op.line, op.column,     std::move(what),
-               address};
-}
-
-template <class D, class O>
-std::optional<std::uint64_t> Machine<D, O>::control(const Lanes& lanes, Slot slot, unsigned lane,
-                                                    const Operation& op, const char* what) {
-  std::optional<std::uint64_t> bits =
-      d_.exact(lanes, slot.cell(lane), slot.width < 8 ? slot.width : 8);
-  if (!bits && !d_.complaint())
-    trap(TrapKind::undefined_value, std::string(what) + " is no known number", op, lane);
-  return bits;
-}
-
-/// Runs the last part that can run; false where none can.
-template <class D, class O>
-bool Machine<D, O>::run_warp(std::uint32_t w) {
-  Warp& warp = warps_[w];
-  std::size_t count = warp.parts.size();
-  std::size_t first = warp.polled < count ? warp.polled : count;
-  for (std::size_t i = 1; i <= count; ++i) {
-    std::size_t p = (first + count - i) % count;
-    if (warp.parts[p].state != State::ready) continue;
-    warp.polled = none;
-    run_part(w, static_cast<std::uint32_t>(p));
-    return true;
-  }
-  return false;
-}
-
-template <class D, class O>
-void Machine<D, O>::run_part(std::uint32_t w, std::uint32_t p) {
-  Warp& warp = warps_[w];
-  while (!trap_ && p < warp.parts.size()) {
-    Part& part = warp.parts[p];
-    if (part.state != State::ready || gave_way_) return;
-    if (part.pc == part.join) return finish(warp, p);
-    const Operation& op = program_.operations[part.pc];
-    Mask active = part.mask;
-    if (op.guard != no_spot) {
-      std::optional<Mask> truths = d_.truths(warp.lanes, op.guard, part.mask);
-      if (!truths)
-        return trap(TrapKind::undefined_value, "an undefined predicate guards an instruction", op,
-                    first_lane(part.mask));
-      active = op.guard_negated ? part.mask & ~*truths : *truths;
-    }
-    if (++steps_ > steps_end_)
-      return trap(TrapKind::exhausted, "the limit of warp instructions is reached", op,
-                  first_lane(part.mask));
-    o_.on_issue(w, part.pc, active);
-    ++part.pc;
-    if (op.effect == Effect::none) {
-      if (active != 0)
-        rules_.rows[op.form.row][static_cast<std::size_t>(op.form.type)](d_, warp.lanes, op,
-                                                                         active);
-    } else if (active != 0 || op.effect == Effect::branch) {
-      carry_out(warp, w, p, op, active);
-    }
-    if constexpr (D::complains) {
-      if (const Complaint* complaint = d_.complaint()) {
-        TrapKind kind = complaint->kind == ComplaintKind::unsupported ? TrapKind::unsupported
-                        : complaint->kind == ComplaintKind::undefined ? TrapKind::undefined_value
-                                                                      : TrapKind::undecided;
-        trap(kind, complaint->what, op, complaint->lane);
-      }
-    }
-    if constexpr (O::active)
-      if (!o_.good()) trap(TrapKind::stopped, "the observer ended the block", op, 0);
-  }
-}
-
-template <class D, class O>
 void Machine<D, O>::carry_out(Warp& warp, std::uint32_t w, std::uint32_t p, const Operation& op,
                               Mask active) {
   // clang-format off
   switch (op.effect) {
-    case Effect::convert:
-      return rules_.converts[static_cast<std::size_t>(op.form.type)]
-                            [static_cast<std::size_t>(op.form.other)](d_, warp.lanes, op, active);
     case Effect::move: case Effect::piece: return move(warp, op, active);
     case Effect::permute: return permute(warp, op, active);
     case Effect::load: return load(warp, op, active);
@@ -486,10 +427,12 @@ void Machine<D, O>::carry_out(Warp& warp, std::uint32_t w, std::uint32_t p, cons
 #include "ptx/machine_box.h"
 #include "ptx/machine_bulk.h"
 #include "ptx/machine_cluster.h"
+#include "ptx/machine_control.h"
 #include "ptx/machine_flow.h"
 #include "ptx/machine_matrix.h"
 #include "ptx/machine_memory.h"
 #include "ptx/machine_product.h"
+#include "ptx/machine_run.h"
 #include "ptx/machine_sync.h"
 #include "ptx/machine_warp.h"
 #include "ptx/machine_wgmma.h"

@@ -128,7 +128,7 @@ void Machine<D, O>::atomic_element(Warp& warp, const Operation& op, Mask active,
 /// destination may be a source.
 template <class D, class O>
 void Machine<D, O>::atomic(Warp& warp, const Operation& op, Mask active) {
-  Addresses where;
+  Addresses where{};
   Locations at;
   unsigned bytes = op.element_bytes, count = op.element_count;
   if (!locate_all(warp, op, active, bytes * count, where, at)) return;

@@ -85,18 +85,21 @@ std::uint64_t Machine<D, O>::special(Special which, std::uint32_t w, unsigned la
 
 template <class D, class O>
 void Machine<D, O>::fill_constants(std::uint32_t w) {
-  Lanes& lanes = warps_[w].lanes;
   std::uint64_t window = run_.shared_base | std::uint64_t{w / warps_each_} << rank_shift;
-  for (const Constant& constant : program_.constants)
-    for (unsigned lane = 0; lane < lane_count; ++lane) {
-      std::uint64_t bits = constant.bits;
-      if (constant.kind == Constant::Kind::shared) bits += window;
-      if (constant.kind == Constant::Kind::variable)
-        bits = variable_addresses_[bits & 0xFFFFFFFFu] + (bits >> 32);
-      if (constant.kind == Constant::Kind::special)
-        bits = special(static_cast<Special>(bits), w, lane);
-      d_.put(lanes, Slot{constant.place, constant.width}.cell(lane), constant.width, bits);
+  for (const Constant& constant : program_.constants) {
+    Slot slot{constant.place, constant.width};
+    std::uint64_t bits = constant.bits;
+    if (constant.kind == Constant::Kind::shared) bits += window;
+    if (constant.kind == Constant::Kind::variable)
+      bits = variable_addresses_[bits & 0xFFFFFFFFu] + (bits >> 32);
+    if (constant.kind != Constant::Kind::special) {
+      put_all(warps_[w], slot, bits, every_lane);
+      continue;
     }
+    for (unsigned lane = 0; lane < lane_count; ++lane)
+      d_.put(warps_[w].lanes, slot.cell(lane), constant.width,
+             special(static_cast<Special>(bits), w, lane));
+  }
 }
 
 template <class D, class O>

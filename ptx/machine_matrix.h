@@ -12,14 +12,16 @@ template <class D, class O>
 void Machine<D, O>::load_matrix(Warp& warp, const Operation& op, Mask active) {
   if (!whole(warp, op, active, "ldmatrix")) return;
   if (op.mode != Mode::none) return load_bytes_matrix(warp, op);
-  Addresses where;
+  Addresses where{};
   Locations at;
   unsigned matrices = op.element_count;
   Mask rows = matrices == 4 ? every_lane : (Mask{1} << (8 * matrices)) - 1;
   if (!locate_all(warp, op, rows, 16, where, at)) return;
   const Slot* slots = program_.slots.data() + op.slot_begin;
   const Slot* landing = slots + matrices;
-  for (unsigned j = 0; j < matrices; ++j)
+  for (unsigned j = 0; j < matrices; ++j) {
+    if constexpr (requires { d_.read_matrix(warp.lanes, Spot{}, at.data(), op.flag); })
+      if (d_.read_matrix(warp.lanes, landing[j].place, &at[8 * j], op.flag)) continue;
     for (unsigned lane = 0; lane < lane_count; ++lane) {
       unsigned g = lane / 4, t = lane % 4;
       if (!op.flag) {
@@ -32,9 +34,9 @@ void Machine<D, O>::load_matrix(Warp& warp, const Operation& op, Mask active) {
         d_.read(*row.region, row.offset + 2 * g, warp.lanes, landing[j].cell(lane, 2 * half), 2);
       }
     }
+  }
   for (unsigned j = 0; j < matrices; ++j)
-    for (unsigned lane = 0; lane < lane_count; ++lane)
-      d_.copy(warp.lanes, slots[j].cell(lane), warp.lanes, landing[j].cell(lane), 4);
+    copy_register(warp.lanes, slots[j], landing[j], every_lane);
   tell(op, rows, 16, at, where, AccessKind::read, 0, false);
 }
 
@@ -63,7 +65,7 @@ bool Machine<D, O>::read_element(Warp& warp, const Operation& op, const Location
 /// .m16n16 (transposed: rows from sixteen lanes a matrix, two registers each) and .m8n16.
 template <class D, class O>
 void Machine<D, O>::load_bytes_matrix(Warp& warp, const Operation& op) {
-  Addresses where;
+  Addresses where{};
   Locations at;
   bool sixteen = op.mode == Mode::rows16;
   unsigned registers = op.element_count, matrices = sixteen ? registers / 2 : registers;
@@ -90,7 +92,7 @@ void Machine<D, O>::load_bytes_matrix(Warp& warp, const Operation& op) {
 template <class D, class O>
 void Machine<D, O>::store_matrix(Warp& warp, const Operation& op, Mask active) {
   if (!whole(warp, op, active, "stmatrix")) return;
-  Addresses where;
+  Addresses where{};
   Locations at;
   unsigned matrices = op.element_count;
   Mask rows = matrices == 4 ? every_lane : (Mask{1} << (8 * matrices)) - 1;
@@ -193,6 +195,8 @@ Mma Machine<D, O>::product_of(const Operation& op, const Matrix& matrix) const {
   mma.architecture = program_.target.number;
   mma.a = matrix.a.data(), mma.b = matrix.b.data();
   mma.c = matrix.c.data(), mma.d = matrix.d.data();
+  mma.order = program_.order_of(matrix);
+  mma.registers = matrix.registers.data();
   return mma;
 }
 

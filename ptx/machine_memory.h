@@ -120,22 +120,60 @@ template <class D, class O>
 bool Machine<D, O>::addresses_of(Warp& warp, const Operation& op, const Address& address,
                                  Mask active, Addresses& out) {
   auto offset = static_cast<std::uint64_t>(address.offset);
+  if (!address.base.present()) {
+    out.fill(offset);
+    return true;
+  }
+  if (!controls(warp.lanes, address.base, active, op, "an address", out)) return false;
+  std::uint64_t kept = address.base.width == 4 ? 0xFFFFFFFFu : ~std::uint64_t{0};
+  for (std::uint64_t& each : out) each = (each + offset) & kept;
+  return true;
+}
+
+/// What most accesses are: all lanes in the block's own shared memory, or in one global buffer.
+/// False: to be looked at lane by lane, which also names what is wrong.
+template <class D, class O>
+bool Machine<D, O>::locate_plain(const Operation& op, Mask active, unsigned bytes, bool write,
+                                 const Addresses& where, Locations& out) {
+  Location common;
+  std::uint64_t begin = 0, size = 0;
+  if (op.space == Space::shared && !op.multicast) {
+    common.region = &*here().shared;
+    common.space = Space::shared;
+    common.rank = rank();
+    begin = run_.shared_base, size = shared_bytes_;
+    if (begin + size > std::uint64_t{1} << rank_shift) return false;
+  } else if ((op.space == Space::global || op.space == Space::generic) && !op.multicast) {
+    if (!find_buffer(where[first_lane(active)], bytes, common)) return false;
+    const Buffer& buffer = run_.buffers[common.buffer];
+    begin = buffer.address, size = buffer.bytes;
+    if (buffer.multicast || (write && !buffer.writable) || begin + size > variable_window)
+      return false;
+  } else {
+    return false;
+  }
+  bool inside = size >= bytes;
   for (unsigned lane = 0; lane < lane_count; ++lane) {
-    if ((active >> lane & 1) == 0) continue;
-    out[lane] = offset;
-    if (!address.base.present()) continue;
-    std::optional<std::uint64_t> base = control(warp.lanes, address.base, lane, op, "an address");
-    if (!base) return false;
-    out[lane] += *base;
-    if (address.base.width == 4) out[lane] &= 0xFFFFFFFFu;
+    bool fits = where[lane] - begin <= size - bytes;
+    inside = inside && (fits || (active >> lane & 1) == 0);
+  }
+  if (!inside) return false;
+  for (unsigned lane = 0; lane < lane_count; ++lane) {
+    out[lane] = common;
+    out[lane].offset = where[lane] - begin;
   }
   return true;
 }
 
 template <class D, class O>
 bool Machine<D, O>::locate_all(Warp& warp, const Operation& op, Mask active, unsigned bytes,
-                               Addresses& where, Locations& out) {
+                               Addresses& where, Locations& out, bool write) {
   if (!addresses_of(warp, op, op.address, active, where)) return false;
+  std::uint64_t bits = 0;
+  for (unsigned lane = 0; lane < lane_count; ++lane)
+    bits |= (active >> lane & 1) != 0 ? where[lane] : 0;
+  bool aligned = (bits & (bytes - 1)) == 0;
+  if (aligned && active != 0 && locate_plain(op, active, bytes, write, where, out)) return true;
   for (unsigned lane = 0; lane < lane_count; ++lane) {
     if ((active >> lane & 1) == 0) continue;
     if ((where[lane] & (bytes - 1)) != 0) {
@@ -145,8 +183,7 @@ bool Machine<D, O>::locate_all(Warp& warp, const Operation& op, Mask active, uns
            op, lane, where[lane]);
       return false;
     }
-    if (!locate(op.space, where[lane], bytes, op.access != AccessKind::read, op, lane, out[lane]))
-      return false;
+    if (!locate(op.space, where[lane], bytes, write, op, lane, out[lane])) return false;
   }
   return true;
 }
@@ -191,13 +228,15 @@ void Machine<D, O>::tell(const Operation& op, Mask active, unsigned bytes, const
 
 template <class D, class O>
 void Machine<D, O>::load(Warp& warp, const Operation& op, Mask active) {
-  Addresses where;
+  Addresses where{};
   Locations at;
   unsigned each = op.element_bytes, count = op.element_count;
   if (!locate_all(warp, op, active, each * count, where, at)) return;
-  const Slot* slots = program_.slots.data() + op.slot_begin;
-  bool sign = is_signed(op.form.type);
-  for (unsigned lane = 0; lane < lane_count; ++lane) {
+  std::span<const Slot> slots(program_.slots.data() + op.slot_begin, count);
+  bool sign = is_signed(op.form.type), done = false;
+  if constexpr (requires { d_.read_all(warp.lanes, slots, at, each, sign, active); })
+    done = d_.read_all(warp.lanes, slots, at, each, sign, active);
+  for (unsigned lane = 0; lane < lane_count && !done; ++lane) {
     if ((active >> lane & 1) == 0) continue;
     for (unsigned i = 0; i < count; ++i) {
       Cell cell = slots[i].cell(lane);
@@ -210,13 +249,19 @@ void Machine<D, O>::load(Warp& warp, const Operation& op, Mask active) {
 
 template <class D, class O>
 void Machine<D, O>::store(Warp& warp, const Operation& op, Mask active) {
-  Addresses where;
+  Addresses where{};
   Locations at;
   unsigned each = op.element_bytes, count = op.element_count;
   if (!locate_all(warp, op, active, each * count, where, at)) return;
-  const Slot* slots = program_.slots.data() + op.slot_begin;
+  std::span<const Slot> slots(program_.slots.data() + op.slot_begin, count);
   Mask unchanged = 0;
-  for (unsigned lane = 0; lane < lane_count; ++lane) {
+  bool done = false;
+  constexpr bool compares = O::compares_writes;
+  if constexpr (requires {
+                  d_.template write_all<compares>(warp.lanes, slots, at, each, active, unchanged);
+                })
+    done = d_.template write_all<compares>(warp.lanes, slots, at, each, active, unchanged);
+  for (unsigned lane = 0; lane < lane_count && !done; ++lane) {
     if ((active >> lane & 1) == 0) continue;
     bool same = true;
     for (unsigned i = 0; i < count; ++i) {
@@ -243,9 +288,7 @@ void Machine<D, O>::copy_async(Warp& warp, const Operation& op, Mask active) {
   Addresses to{}, from{};
   Locations at, source{};
   unsigned bytes = op.element_bytes;
-  Operation writes = op;
-  writes.access = AccessKind::write;
-  if (!locate_all(warp, writes, active, bytes, to, at)) return;
+  if (!locate_all(warp, op, active, bytes, to, at, true)) return;
   if (!addresses_of(warp, op, op.source, active, from)) return;
   Mask reads = 0;
   for (unsigned lane = 0; lane < lane_count; ++lane) {

@@ -193,7 +193,7 @@ void Machine<D, O>::mbarrier(Warp& warp, std::uint32_t p, const Operation& op, M
     }
     return;
   }
-  Addresses where;
+  Addresses where{};
   Locations at;
   if (!locate_all(warp, op, active, 8, where, at)) return;
   for (unsigned lane = 0; lane < lane_count; ++lane)

@@ -22,16 +22,14 @@ template <class D, class O>
 template <class Use>
 void Machine<D, O>::by_groups(Warp& warp, const Operation& op, Mask active, Use use) {
   if (!op.flag) return use(active);
+  Addresses masks{};
+  if (!controls(warp.lanes, op.fixed[3], active, op, "a membermask", masks)) return;
   for (Mask left = active; left != 0 && !trap_;) {
     unsigned first = first_lane(left);
-    Mask group = 0, mask = 0;
-    for (unsigned lane = first; lane < lane_count; ++lane) {
-      if ((left >> lane & 1) == 0) continue;
-      auto bits = control(warp.lanes, op.fixed[3], lane, op, "a membermask");
-      if (!bits) return;
-      if (lane == first) mask = static_cast<Mask>(*bits);
-      if (mask == static_cast<Mask>(*bits)) group |= Mask{1} << lane;
-    }
+    Mask group = 0, mask = static_cast<Mask>(masks[first]);
+    for (unsigned lane = 0; lane < lane_count; ++lane)
+      group |= Mask{mask == static_cast<Mask>(masks[lane])} << lane;
+    group &= left;
     if ((mask & group) != group)
       return trap(TrapKind::bad_operand, "the membermask lacks the executing lane", op,
                   first_lane(group & ~mask));
@@ -53,23 +51,32 @@ void Machine<D, O>::together(Warp& warp, const Operation& op, Mask group) {
 
 template <class D, class O>
 void Machine<D, O>::put_all(Warp& warp, Slot slot, std::uint64_t bits, Mask mask) {
+  if constexpr (requires { d_.put_all(warp.lanes, Spot{}, 4u, bits, mask); })
+    return d_.put_all(warp.lanes, slot.place, slot.width, bits, mask);
   for (unsigned lane = 0; lane < lane_count; ++lane)
     if ((mask >> lane & 1) != 0) d_.put(warp.lanes, slot.cell(lane), slot.width, bits);
+}
+
+/// A whole register of the active lanes.
+template <class D, class O>
+void Machine<D, O>::copy_register(Lanes& lanes, Slot to, Slot from, Mask active) {
+  if constexpr (requires { d_.copy_all(lanes, Spot{}, Spot{}, 4u, active); }) {
+    d_.copy_all(lanes, to.place, from.place, to.width, active);
+  } else {
+    for (unsigned lane = 0; lane < lane_count; ++lane)
+      if ((active >> lane & 1) != 0)
+        d_.copy(lanes, to.cell(lane), lanes, from.cell(lane), to.width);
+  }
 }
 
 template <class D, class O>
 void Machine<D, O>::move(Warp& warp, const Operation& op, Mask active) {
   const Slot &to = op.fixed[0], &from = op.fixed[1];
-  if (op.effect == Effect::move) {
-    if constexpr (requires { d_.copy_all(warp.lanes, Spot{}, Spot{}, 4u, active); }) {
-      d_.copy_all(warp.lanes, to.place, from.place, to.width, active);
-    } else {
-      for (unsigned lane = 0; lane < lane_count; ++lane)
-        if ((active >> lane & 1) != 0)
-          d_.copy(warp.lanes, to.cell(lane), warp.lanes, from.cell(lane), to.width);
-    }
-    return;
-  }
+  if (op.effect == Effect::move) return copy_register(warp.lanes, to, from, active);
+  if constexpr (requires { d_.copy_part(warp.lanes, Cell{}, Cell{}, 4u, active); })
+    if (d_.copy_part(warp.lanes, to.cell(0, op.slot_begin), from.cell(0, op.slot_count),
+                     op.element_bytes, active))
+      return;
   for (unsigned lane = 0; lane < lane_count; ++lane)
     if ((active >> lane & 1) != 0)
       d_.copy(warp.lanes, to.cell(lane, op.slot_begin), warp.lanes, from.cell(lane, op.slot_count),
@@ -94,11 +101,20 @@ constexpr std::uint64_t prmt_selector(Mode mode, std::uint64_t c) {
 template <class D, class O>
 void Machine<D, O>::permute(Warp& warp, const Operation& op, Mask active) {
   Slot stage{op.places[0], 4}, a{op.places[1], 4}, b{op.places[2], 4}, c{op.places[3], 4};
+  Addresses selectors{};
+  if (!controls(warp.lanes, c, active, op, "the selector of prmt", selectors)) return;
+  if constexpr (requires { d_.exact_all(warp.lanes, Spot{}, 4u, active, selectors); }) {
+    Addresses x{}, y{};
+    if (d_.exact_all(warp.lanes, a.place, 4, active, x) &&
+        d_.exact_all(warp.lanes, b.place, 4, active, y)) {
+      for (unsigned lane = 0; lane < lane_count; ++lane)
+        x[lane] = functions::permuted(x[lane], y[lane], prmt_selector(op.mode, selectors[lane]));
+      return d_.put_lanes(warp.lanes, op.fixed[0].place, x, active);
+    }
+  }
   for (unsigned lane = 0; lane < lane_count; ++lane) {
     if ((active >> lane & 1) == 0) continue;
-    auto bits = control(warp.lanes, c, lane, op, "the selector of prmt");
-    if (!bits) return;
-    std::uint64_t selector = prmt_selector(op.mode, *bits);
+    std::uint64_t selector = prmt_selector(op.mode, selectors[lane]);
     if ((selector & 0x8888) != 0) {
       auto x = control(warp.lanes, a, lane, op, "a sign that prmt replicates");
       auto y = control(warp.lanes, b, lane, op, "a sign that prmt replicates");
@@ -117,38 +133,57 @@ void Machine<D, O>::permute(Warp& warp, const Operation& op, Mask active) {
       d_.copy(warp.lanes, op.fixed[0].cell(lane), warp.lanes, stage.cell(lane), 4);
 }
 
+/// Which lane each lane of a shuffle reads, and which of them are in range.
+struct ShuffleLanes {
+  std::array<std::uint8_t, lane_count> from{};
+  Mask valid = 0;
+};
+template <class Words>
+ShuffleLanes shuffle_lanes(Mode mode, const Words& by, const Words& limits) {
+  ShuffleLanes lanes;
+  for (unsigned lane = 0; lane < lane_count; ++lane) {
+    int segment = static_cast<int>(limits[lane] >> 8 & 31);
+    int clamp = static_cast<int>(limits[lane] & 31), amount = static_cast<int>(by[lane] & 31);
+    int self = static_cast<int>(lane), least = self & segment;
+    int most = least | (clamp & ~segment), from = self;
+    bool in = false;
+    if (mode == Mode::up) from = self - amount, in = from >= most;
+    if (mode == Mode::down) from = self + amount, in = from <= most;
+    if (mode == Mode::butterfly) from = self ^ amount, in = from <= most;
+    if (mode == Mode::index) from = least | (amount & ~segment), in = from <= most;
+    lanes.from[lane] = static_cast<std::uint8_t>(in ? from : self);
+    lanes.valid |= Mask{in} << lane;
+  }
+  return lanes;
+}
+
 template <class D, class O>
 void Machine<D, O>::shuffle(Warp& warp, const Operation& op, Mask active) {
   Slot stage{op.places[0], 4}, a{op.places[1], 4}, b{op.places[2], 4}, c{op.places[3], 4};
-  Mask valid = 0;
-  for (unsigned lane = 0; lane < lane_count; ++lane) {
-    if ((active >> lane & 1) == 0) continue;
-    auto by = control(warp.lanes, b, lane, op, "the lane of a shuffle");
-    auto limits = control(warp.lanes, c, lane, op, "the clamp of a shuffle");
-    if (!by || !limits) return;
-    int segment = static_cast<int>(*limits >> 8 & 31), clamp = static_cast<int>(*limits & 31);
-    int self = static_cast<int>(lane), amount = static_cast<int>(*by & 31);
-    int most = (self & segment) | (clamp & ~segment), least = self & segment, from = self;
-    bool in = false;
-    if (op.mode == Mode::up) from = self - amount, in = from >= most;
-    if (op.mode == Mode::down) from = self + amount, in = from <= most;
-    if (op.mode == Mode::butterfly) from = self ^ amount, in = from <= most;
-    if (op.mode == Mode::index) from = least | (amount & ~segment), in = from <= most;
-    if (!in) from = self;
-    if (in) valid |= Mask{1} << lane;
-    if ((active >> from & 1) == 0) {
+  Addresses by{}, limits{};
+  if (!controls(warp.lanes, b, active, op, "the lane of a shuffle", by) ||
+      !controls(warp.lanes, c, active, op, "the clamp of a shuffle", limits))
+    return;
+  ShuffleLanes lanes = shuffle_lanes(op.mode, by, limits);
+  for (unsigned lane = 0; lane < lane_count; ++lane)
+    if ((active >> lane & 1) != 0 && (active >> lanes.from[lane] & 1) == 0)
       // The value of a lane that is not here is undefined; reading it in the mask is a fault.
-      return trap(TrapKind::bad_operand,
-                  "a shuffle reads lane " + std::to_string(from) + ", which does not take part", op,
-                  lane);
-    }
-    d_.copy(warp.lanes, stage.cell(lane), warp.lanes, a.cell(static_cast<unsigned>(from)), 4);
+      return trap(
+          TrapKind::bad_operand,
+          "a shuffle reads lane " + std::to_string(lanes.from[lane]) + ", which does not take part",
+          op, lane);
+  bool done = false;
+  if constexpr (requires { d_.copy_lanes(warp.lanes, Spot{}, Spot{}, lanes.from, active); })
+    done = d_.copy_lanes(warp.lanes, op.fixed[0].place, a.place, lanes.from, active);
+  if (!done) {
+    for (unsigned lane = 0; lane < lane_count; ++lane)
+      if ((active >> lane & 1) != 0)
+        d_.copy(warp.lanes, stage.cell(lane), warp.lanes, a.cell(lanes.from[lane]), 4);
+    copy_register(warp.lanes, op.fixed[0], stage, active);
   }
-  for (unsigned lane = 0; lane < lane_count; ++lane) {
-    if ((active >> lane & 1) == 0) continue;
-    d_.copy(warp.lanes, op.fixed[0].cell(lane), warp.lanes, stage.cell(lane), 4);
-    if (op.fixed[1].present()) d_.put(warp.lanes, op.fixed[1].cell(lane), 4, valid >> lane & 1);
-  }
+  for (unsigned lane = 0; lane < lane_count && op.fixed[1].present(); ++lane)
+    if ((active >> lane & 1) != 0)
+      d_.put(warp.lanes, op.fixed[1].cell(lane), 4, lanes.valid >> lane & 1);
 }
 
 template <class D, class O>

@@ -41,6 +41,7 @@ class WideProducts {
       wide.zero_c = zero_c;
       wide.saturate = op.flag;
       wide.architecture = program.target.number;
+      wide.order = program.order_of(first);
       bool a_major = (op.form.constant & 1u) != 0, b_major = (op.form.constant & 2u) != 0;
       unsigned bytes = op.element_bytes;
       const SharedOperand* rows = nullptr;
@@ -48,13 +49,19 @@ class WideProducts {
         rows = operand(*a, {a_begin, wide.m, wide.k, bytes, a_major, true}, extent);
         if (rows == nullptr) return false;
         wide.a_offsets = rows->offsets.data();
+        wide.a_units = rows->units;
       } else {
         wide.a = first.a.data();
+        if (wide.order != nullptr)
+          wide.a_registers = std::span(first.registers).subspan(wide.order->shape.d_registers);
       }
       const SharedOperand* columns = operand(b, {0, wide.n, wide.k, bytes, b_major, false}, extent);
       if (columns == nullptr) return false;
       wide.b_offsets = columns->offsets.data();
-      wide.c = wide.d = cells(program, op, wide);
+      wide.b_units = columns->units;
+      const Sums& sums = sums_of(program, op, wide);
+      wide.c = wide.d = sums.cells.data();
+      wide.d_registers = sums.registers;
       if (!d.multiply_wide(lanes, shared, wide)) return false;
       for (const SharedOperand* read : {rows, columns})
         if (units != nullptr && read != nullptr)
@@ -101,21 +108,29 @@ class WideProducts {
     return &operand;
   }
 
-  /// The cells of D, row-major over all its columns.
-  const Cell* cells(const Program& program, const Operation& op, const WideMma& wide) {
-    std::vector<Cell>& cells = cells_[op.matrix];
-    if (cells.empty()) {
-      cells.resize(std::size_t{wide.m} * wide.n);
-      for (unsigned slice = 0; slice < op.element_count; ++slice)
-        for (unsigned i = 0; i < wide.m; ++i)
-          for (unsigned j = 0; j < 8; ++j)
-            cells[i * wide.n + 8 * slice + j] = program.matrices[op.matrix + slice].d[i * 8 + j];
+  /// The cells of D, row-major over all its columns, and its registers, eight columns after eight.
+  struct Sums {
+    std::vector<Cell> cells;
+    std::vector<Spot> registers;
+  };
+  const Sums& sums_of(const Program& program, const Operation& op, const WideMma& wide) {
+    Sums& sums = sums_[op.matrix];
+    if (!sums.cells.empty()) return sums;
+    sums.cells.resize(std::size_t{wide.m} * wide.n);
+    for (unsigned slice = 0; slice < op.element_count; ++slice) {
+      const auto& matrix = program.matrices[op.matrix + slice];
+      for (unsigned i = 0; i < wide.m; ++i)
+        for (unsigned j = 0; j < 8; ++j)
+          sums.cells[i * wide.n + 8 * slice + j] = matrix.d[i * 8 + j];
+      if (wide.order != nullptr)
+        sums.registers.insert(sums.registers.end(), matrix.registers.begin(),
+                              matrix.registers.begin() + wide.order->shape.d_registers);
     }
-    return cells.data();
+    return sums;
   }
 
   std::map<std::array<std::uint64_t, 5>, SharedOperand> operands_;
-  std::map<std::uint32_t, std::vector<Cell>> cells_;  // By the operation's first matrix.
+  std::map<std::uint32_t, Sums> sums_;  // By the operation's first matrix.
 };
 
 }  // namespace lathe::ptx

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ptx/domain.h"
+#include "ptx/fragment.h"
 #include "ptx/isa.h"
 #include "ptx/observer.h"
 
@@ -231,6 +232,10 @@ struct Matrix {
   std::uint8_t selector = 0;
   bool ordered = false;
   Slot metadata{};
+  /// Where the operands are whole registers: those of D, A, B and C one after the other, and in
+  /// which of Program::orders their elements lie.
+  std::vector<Spot> registers{};
+  std::uint32_t order = no_operation;
 };
 
 /// The operands of an instruction of an asynchronous unit. Which of them are present says the rest.
@@ -265,6 +270,7 @@ struct Program {
   std::vector<Operation> operations;
   std::vector<Slot> slots;
   std::vector<Matrix> matrices;
+  std::vector<FragmentOrder> orders;   // One a shape.
   std::vector<AsyncForm> async_forms;  // By Operation::matrix.
   std::vector<Spot> uses;
   std::vector<Constant> constants;
@@ -279,6 +285,9 @@ struct Program {
 
   std::span<const Spot> written(const Operation& op) const {
     return std::span(uses).subspan(op.use_begin, op.written_count);
+  }
+  const FragmentOrder* order_of(const Matrix& matrix) const {
+    return matrix.order == no_operation ? nullptr : &orders[matrix.order];
   }
   std::span<const Spot> read(const Operation& op) const {
     return std::span(uses).subspan(op.use_begin + op.written_count, op.read_count);

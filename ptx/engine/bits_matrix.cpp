@@ -1,191 +1,15 @@
-// mma.sync in the bits domain: the truncated fused dot-add of the tensor cores, bit for bit.
-//
-// One step takes c and some products: all are aligned to the largest exponent among them, truncated
-// towards zero to F fraction bits, and summed exactly; an f32 result is truncated, an f16 result
-// rounded to nearest even. How K is split into steps and F depend on the architecture (MMA-Sim,
-// arXiv 2511.10909).
+// Matrix products in the bits domain: operands are gathered, multiplied, and laid back.
 
 #include <array>
 
 #include "ptx/bits.h"
+#include "ptx/fragment.h"
+#include "ptx/fused_sum_lanes.h"
 
 namespace lathe::ptx {
 namespace {
 
-constexpr unsigned columns = 8;  // Every mma.sync modelled has n = 8.
-constexpr unsigned k_max = 32, m_max = 16;
-
-/// The exponent of a factor that is zero: it takes no part in the largest.
-constexpr std::int32_t absent = -4000;
-
-struct Numbers {
-  std::int32_t fraction_bits = 0;
-  std::array<std::int32_t, k_max * m_max> significand{}, exponent{};
-  std::array<double, k_max * m_max> value{};
-  bool special = false;
-};
-
-template <Type T>
-void split(Numbers& out, unsigned i, std::uint32_t bits) {
-  constexpr FloatFormat format = format_of<T>();
-  constexpr int p = format.precision;
-  if constexpr (T == Type::tf32) bits >>= 13;
-  std::uint32_t rest = bits & ((1u << (format.width - 1)) - 1), biased = rest >> (p - 1);
-  static_assert(format.width <= 19);
-  bool negative = (bits >> (format.width - 1) & 1) != 0;
-  auto m = static_cast<std::int32_t>(rest & ((1u << (p - 1)) - 1));
-  out.fraction_bits = p - 1;
-  out.special |= rest > format.max_bits;
-  if (biased != 0) m |= 1 << (p - 1);
-  std::int32_t e = biased == 0 ? format.emin : static_cast<std::int32_t>(biased) - 1 + format.emin;
-  out.significand[i] = negative ? -m : m;
-  out.exponent[i] = m == 0 ? absent : e;
-  if (rest > format.max_bits)
-    out.value[i] = format.has_infinity && rest == format.max_bits + 1
-                       ? (negative ? -HUGE_VAL : HUGE_VAL)
-                       : NAN;
-  else
-    out.value[i] = std::ldexp(static_cast<double>(out.significand[i]), e - (p - 1));
-}
-
-void split(Type type, Numbers& out, unsigned i, std::uint32_t bits) {
-  switch (type) {
-    case Type::e2m1:
-      return split<Type::e2m1>(out, i, bits);
-    case Type::e2m3:
-      return split<Type::e2m3>(out, i, bits);
-    case Type::e3m2:
-      return split<Type::e3m2>(out, i, bits);
-    case Type::f16:
-      return split<Type::f16>(out, i, bits);
-    case Type::bf16:
-      return split<Type::bf16>(out, i, bits);
-    case Type::tf32:
-      return split<Type::tf32>(out, i, bits);
-    case Type::e4m3:
-      return split<Type::e4m3>(out, i, bits);
-    default:
-      return split<Type::e5m2>(out, i, bits);
-  }
-}
-
-/// What of the architecture matters to one instruction.
-struct Steps {
-  int fraction_bits;  // F
-  unsigned k;         // Products of one step.
-  int output_bits;    // Fraction bits of an f32 result.
-  /// Of a C that is zero: mma.sync aligns to it as to the smallest number, wgmma leaves it out.
-  std::int32_t zero_exponent = -126;
-};
-
-/// Hopper has no products of bytes: they become f16, first the first two of each four columns and
-/// then the others, from zero; C is added at the end, to nearest.
-bool by_halves(const Mma& mma) {
-  return width_of(mma.a_type) == 8 && mma.architecture == 90 && !mma.warpgroup;
-}
-
-Steps steps_of(const Mma& mma) {
-  bool byte = width_of(mma.a_type) == 8;
-  if (mma.architecture >= 90 && mma.warpgroup)
-    return {byte ? 13 : 25, mma.k, byte ? 13 : 23, absent};
-  if (mma.architecture >= 90)
-    return {25, by_halves(mma) ? mma.k / 2 : mma.k, 23, mma.without_c ? absent : -126};
-  unsigned most = width_of(mma.a_type) == 32 ? 4 : byte ? 16 : 8;
-  return {byte ? 13 : 24, mma.k < most ? mma.k : most, byte ? 13 : 23};
-}
-
-float truncated(std::int64_t sum, int exponent, int fraction_bits, int output_bits) {
-  if (sum == 0) return 0.0f;
-  bool negative = sum < 0;
-  std::uint64_t m = negative ? std::uint64_t{0} - static_cast<std::uint64_t>(sum)
-                             : static_cast<std::uint64_t>(sum);
-  int top = 63 - std::countl_zero(m), e = top + exponent - fraction_bits;
-  if (top > output_bits) m &= ~((std::uint64_t{1} << (top - output_bits)) - 1);
-  std::uint64_t bits;
-  if (e >= -126 && e <= 127) {
-    std::uint64_t fraction = top >= 23 ? m >> (top - 23) : m << (23 - top);
-    bits = static_cast<std::uint64_t>(e + 127) << 23 | (fraction & 0x7FFFFF);
-    if (negative) bits |= 0x80000000u;
-  } else {
-    bits = round_magnitude<std::uint64_t>(format_of<Type::f32>(), m, exponent - fraction_bits,
-                                          negative, e > 127 ? Rounding::rn : Rounding::rz);
-  }
-  if ((bits & 0x7FFFFFFF) == 0) bits = 0;  // What is too small leaves no sign.
-  return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
-}
-
-/// A row of the result, one step: all columns at once.
-struct Row {
-  std::array<float, columns> c;
-};
-
-void step(const Numbers& a, const Numbers& b, unsigned a_begin, unsigned b_begin, unsigned k,
-          const Steps& steps, bool half_result, Row& row) {
-  std::array<std::int32_t, columns> top{}, c_significand{}, c_exponent{};
-  for (unsigned j = 0; j < columns; ++j) {
-    auto bits = std::bit_cast<std::uint32_t>(row.c[j]);
-    auto biased = static_cast<std::int32_t>(bits >> 23 & 0xFF);
-    auto m = static_cast<std::int32_t>(bits & 0x7FFFFF);
-    if (biased != 0) m |= 1 << 23;
-    c_significand[j] = (bits >> 31) != 0 ? -m : m;
-    c_exponent[j] = m == 0 ? steps.zero_exponent : biased == 0 ? -126 : biased - 127;
-    top[j] = c_exponent[j];
-  }
-  for (unsigned i = 0; i < k; ++i)
-    for (unsigned j = 0; j < columns; ++j) {
-      std::int32_t e = a.exponent[a_begin + i] + b.exponent[b_begin + i * columns + j];
-      top[j] = e > top[j] ? e : top[j];
-    }
-  int left = steps.fraction_bits - a.fraction_bits - b.fraction_bits;
-  std::array<std::int64_t, columns> sum{};
-  for (unsigned j = 0; j < columns; ++j) {
-    int by = top[j] - c_exponent[j] - (steps.fraction_bits - 23);
-    std::int64_t m = c_significand[j] < 0 ? -std::int64_t{c_significand[j]} : c_significand[j];
-    m = m == 0 || by > 40 ? 0 : by >= 0 ? m >> by : m << -by;
-    sum[j] = c_significand[j] < 0 ? -m : m;
-  }
-  for (unsigned begin = 0; begin < k; begin += 8) {  // Eight products fit 32 bits.
-    std::array<std::int32_t, columns> part{};
-    for (unsigned i = begin; i < begin + 8 && i < k; ++i)
-      for (unsigned j = 0; j < columns; ++j) {
-        std::uint32_t at = b_begin + i * columns + j;
-        std::int32_t product = a.significand[a_begin + i] * b.significand[at];
-        std::int32_t by = top[j] - a.exponent[a_begin + i] - b.exponent[at];
-        auto m = static_cast<std::uint32_t>(product < 0 ? -product : product);
-        m = left >= 0 ? m << left : m;
-        by = left >= 0 ? by : by - left;
-        m = by > 31 ? 0 : m >> (by & 31);
-        part[j] += product < 0 ? -static_cast<std::int32_t>(m) : static_cast<std::int32_t>(m);
-      }
-    for (unsigned j = 0; j < columns; ++j) sum[j] += part[j];
-  }
-  for (unsigned j = 0; j < columns; ++j) {
-    if (!(row.c[j] - row.c[j] == 0)) continue;  // An earlier step overflowed.
-    if (!half_result) {
-      row.c[j] = truncated(sum[j], top[j], steps.fraction_bits, steps.output_bits);
-      continue;
-    }
-    bool negative = sum[j] < 0;
-    auto m = static_cast<std::uint64_t>(negative ? -sum[j] : sum[j]);
-    auto bits = round_magnitude<std::uint64_t>(
-        format_of<Type::f16>(), m, top[j] - steps.fraction_bits, negative, Rounding::rn);
-    if ((bits & 0x7FFF) == 0) bits = 0;  // What is too small leaves no sign.
-    row.c[j] = static_cast<float>(to_double(BitsOf<Type::f16>::wrapped(bits)));
-  }
-}
-
-/// Where an input is infinite or NaN the exact sum decides: NaN or an infinity of its sign.
-bool special_row(const Numbers& a, const Numbers& b, unsigned row, const Mma& mma, Row& out) {
-  bool any = false;
-  for (unsigned j = 0; j < columns; ++j) {
-    double sum = static_cast<double>(out.c[j]);
-    for (unsigned i = 0; i < mma.k; ++i) sum += a.value[row * mma.k + i] * b.value[i * columns + j];
-    if (sum - sum == 0) continue;
-    out.c[j] = sum != sum ? std::bit_cast<float>(0x7FFFFFFFu) : static_cast<float>(sum);
-    any = true;
-  }
-  return any;
-}
+using dot::columns, dot::m_max;
 
 std::uint32_t bits_at(const Bits::Lanes& lanes, Cell cell, unsigned bytes) {
   std::uint32_t bits = 0;
@@ -202,63 +26,116 @@ std::uint32_t element_at(const Bits::Lanes& lanes, Cell cell, Type type) {
   return bits_at(lanes, cell, 1) >> cell.bit & ((1u << bits) - 1);
 }
 
-float accumulator_at(const Bits::Lanes& lanes, Cell cell, Type type) {
-  if (type == Type::f16)
-    return static_cast<float>(to_double(BitsOf<Type::f16>::wrapped(bits_at(lanes, cell, 2))));
-  return std::bit_cast<float>(bits_at(lanes, cell, 4));
+/// Calls `use` with an unsigned integer as wide as the elements.
+template <class Use>
+void with_word(Type type, Use use) {
+  if (width_of(type) == 8) return use(std::uint8_t{});
+  if (width_of(type) == 16) return use(std::uint16_t{});
+  use(std::uint32_t{});
 }
 
-/// Column i of A and row i of B in the order in which they are multiplied.
-unsigned place_in_order(const Mma& mma, unsigned i) {
-  return by_halves(mma) ? i / 4 * 2 + i % 2 + (i % 4 < 2 ? 0 : mma.k / 2) : i;
+/// Elements at offsets from `from`, each in a word of its own.
+template <class Offset>
+void gather(Type type, const std::byte* from, const Offset* offsets, unsigned count,
+            std::uint32_t* to) {
+  with_word(type, [&]<class Word>(Word word) {
+    for (unsigned i = 0; i < count; ++i) {
+      std::memcpy(&word, from + offsets[i], sizeof word);
+      to[i] = word;
+    }
+  });
 }
 
-/// A row of the result without what is infinite or NaN.
-Row finite_row(const Numbers& a, const Numbers& b, const Mma& mma, unsigned i, const Row& c) {
-  bool half = mma.d_type == Type::f16, late = by_halves(mma);
-  Steps steps = steps_of(mma);
-  Row row = c;
-  for (float& each : row.c)
-    if (late || !(each - each == 0)) each = 0;
-  for (unsigned k = 0; k < mma.k; k += steps.k)
-    step(a, b, i * mma.k + k, k * columns, steps.k, steps, half, row);
-  for (unsigned j = 0; late && j < columns; ++j) {
-    double sum = static_cast<double>(row.c[j]) + static_cast<double>(c.c[j]);
-    row.c[j] = half ? static_cast<float>(to_double(rounded<Type::f16>(sum, 0, Rounding::rn)))
-                    : row.c[j] + c.c[j];
+/// The registers of an operand, one after the other.
+struct Staged {
+  static constexpr unsigned registers_max = 8;
+  alignas(32) std::array<std::byte, registers_max * register_stride> bytes;
+
+  void read(const Bits::Lanes& lanes, const Spot* registers, unsigned count) {
+    for (unsigned i = 0; i < count; ++i)
+      std::memcpy(&bytes[i * register_stride], lanes.bytes.data() + registers[i], register_stride);
   }
-  return row;
+  void write(Bits::Lanes& lanes, const Spot* registers, unsigned count) const {
+    for (unsigned i = 0; i < count; ++i)
+      std::memcpy(lanes.bytes.data() + registers[i], &bytes[i * register_stride], register_stride);
+  }
+};
+
+float accumulator(std::uint32_t bits, Type type) {
+  if (type == Type::f16) return single_of_half(static_cast<std::uint16_t>(bits));
+  return std::bit_cast<float>(bits);
+}
+std::uint32_t result_bits(float c, Type type) {
+  return type == Type::f16 ? half_of_single(c) : std::bit_cast<std::uint32_t>(c);
+}
+
+/// C of whole registers, and D.
+void read_rows(const Bits::Lanes& lanes, const FragmentOrder& order, const Spot* registers,
+               dot::Rows& rows) {
+  Staged stage;
+  stage.read(lanes, registers, order.shape.c_registers);
+  std::array<std::uint32_t, m_max * columns> bits;
+  auto count = static_cast<unsigned>(order.c.size());
+  gather(order.shape.c, stage.bytes.data(), order.c.data(), count, bits.data());
+  for (unsigned i = 0; i < count; ++i)
+    rows[i / columns].c[i % columns] = accumulator(bits[i], order.shape.c);
+}
+void write_rows(Bits::Lanes& lanes, const FragmentOrder& order, const Spot* registers,
+                const dot::Rows& rows) {
+  Staged stage;
+  Type type = order.shape.d;
+  with_word(type, [&]<class Word>(Word word) {
+    for (unsigned i = 0; i < order.d.size(); ++i) {
+      word = static_cast<Word>(result_bits(rows[i / columns].c[i % columns], type));
+      std::memcpy(&stage.bytes[order.d[i]], &word, sizeof word);
+    }
+  });
+  stage.write(lanes, registers, order.shape.d_registers);
+}
+
+/// D over C, fast where the inputs are ordinary. Sides and factors say the same.
+void multiply_rows(const dot::Product& how, const dot::Factors& factors, const dot::SideA& a,
+                   const dot::SideB& b, dot::Rows& rows) {
+  dot::Rows before = rows;
+  if (dot::multiply_lanes(how, a, b, rows)) return;
+  rows = before;
+  dot::multiply_each(how, factors, rows);
 }
 
 void multiply_floats(Bits::Lanes& lanes, const Mma& mma) {
-  Numbers a, b;
-  for (unsigned i = 0; i < mma.m * mma.k; ++i)
-    split(mma.a_type, a, i / mma.k * mma.k + place_in_order(mma, i % mma.k),
-          element_at(lanes, mma.a[i], mma.a_type));
-  for (unsigned i = 0; i < mma.k * mma.n; ++i)
-    split(mma.b_type, b, place_in_order(mma, i / mma.n) * mma.n + i % mma.n,
-          element_at(lanes, mma.b[i], mma.b_type));
-  bool half = mma.d_type == Type::f16;
-  std::array<Row, m_max> rows;
-  bool special = a.special || b.special;
-  for (unsigned i = 0; i < mma.m * columns; ++i) {
-    float& c = rows[i / columns].c[i % columns];
-    c = accumulator_at(lanes, mma.c[i], mma.c_type);
-    special |= !(c - c == 0);
+  dot::Product how = dot::product_of(mma);
+  dot::Factors factors;
+  dot::Rows rows;
+  unsigned a_count = mma.m * mma.k, b_count = mma.k * columns, c_count = mma.m * columns;
+  const FragmentOrder* order = mma.order;
+  const Spot *d = mma.registers, *a = d, *b = d, *c = d;
+  if (order != nullptr) {
+    a = d + order->shape.d_registers, b = a + order->shape.a_registers;
+    c = b + order->shape.b_registers;
+    Staged stage;
+    stage.read(lanes, a, order->shape.a_registers);
+    gather(mma.a_type, stage.bytes.data(), order->a.data(), a_count, factors.a.data());
+    stage.read(lanes, b, order->shape.b_registers);
+    gather(mma.b_type, stage.bytes.data(), order->b.data(), b_count, factors.b.data());
+    read_rows(lanes, *order, c, rows);
+  } else {
+    for (unsigned i = 0; i < a_count; ++i) factors.a[i] = element_at(lanes, mma.a[i], mma.a_type);
+    for (unsigned i = 0; i < b_count; ++i) factors.b[i] = element_at(lanes, mma.b[i], mma.b_type);
+    for (unsigned i = 0; i < c_count; ++i)
+      rows[i / columns].c[i % columns] =
+          accumulator(element_at(lanes, mma.c[i], mma.c_type), mma.c_type);
   }
-  for (unsigned i = 0; i < mma.m; ++i) {
-    Row exact = rows[i];
-    bool decided = special && special_row(a, b, i, mma, exact);
-    Row finite = finite_row(a, b, mma, i, rows[i]);
-    for (unsigned j = 0; j < columns; ++j)
-      rows[i].c[j] = decided && !(exact.c[j] - exact.c[j] == 0) ? exact.c[j] : finite.c[j];
+  dot::SideA a_side;
+  dot::SideB b_side;
+  if (a_count % columns == 0) {
+    dot::read_side(mma.a_type, factors.a.data(), a_count, a_side);
+    dot::read_side(mma.b_type, factors.b.data(), b_count, b_side);
   }
-  for (unsigned i = 0; i < mma.m * columns; ++i) {
-    float c = rows[i / columns].c[i % columns];
-    std::uint32_t bits = std::bit_cast<std::uint32_t>(c);
-    if (half)
-      bits = c != c ? 0x7FFF : rounded<Type::f16>(static_cast<double>(c), 0, Rounding::rn).held;
-    std::memcpy(lanes.at(mma.d[i]), &bits, half ? 2 : 4);
+  multiply_rows(how, factors, a_side, b_side, rows);
+  if (order != nullptr) return write_rows(lanes, *order, d, rows);
+  for (unsigned i = 0; i < c_count; ++i) {
+    std::uint32_t bits = result_bits(rows[i / columns].c[i % columns], mma.d_type);
+    std::memcpy(lanes.at(mma.d[i]), &bits, width_of(mma.d_type) / 8);
   }
 }
 
@@ -308,9 +185,83 @@ bool counts(Type type) {
   return is_integer(type) || type == Type::s4 || type == Type::u4 || type == Type::b1;
 }
 
+unsigned registers_of(const FragmentShape& shape) {
+  return shape.d_registers + shape.a_registers + shape.b_registers + shape.c_registers;
+}
+
+bool all_defined(const Bits::Lanes& lanes, std::span<const Spot> registers) {
+  Mask known = every_lane;
+  for (Spot place : registers) known &= lanes.defined[place / 64];
+  return known == every_lane;
+}
+
+/// Those of A, B and C.
+std::span<const Spot> read_registers(const Mma& mma) {
+  const FragmentShape& shape = mma.order->shape;
+  return std::span(mma.registers, registers_of(shape)).subspan(shape.d_registers);
+}
+
+bool memory_defined(const Bits::Region& memory, std::span<const std::uint64_t> units) {
+  if (memory.defined == nullptr) return true;
+  std::uint64_t all = ~std::uint64_t{0};
+  for (std::uint64_t unit : units) {
+    std::array<std::uint64_t, 2> bytes;
+    std::memcpy(bytes.data(), memory.defined + 16 * unit, 16);
+    all &= bytes[0] & bytes[1];
+  }
+  return all == 0x0101010101010101u || units.empty();
+}
+
 }  // namespace
 
+/// Sixteen rows of wgmma whose operands are all defined; the rest goes element by element.
+bool Bits::multiply_wide(Lanes& lanes, const Region& memory, const WideMma& wide) {
+  const FragmentOrder* order = wide.order;
+  if (order == nullptr || counts(wide.a_type) || wide.m != m_max || wide.k > dot::k_max)
+    return false;
+  if (!memory_defined(memory, wide.a_units) || !memory_defined(memory, wide.b_units)) return false;
+  if (wide.a_offsets == nullptr && !all_defined(lanes, wide.a_registers)) return false;
+  if (!wide.zero_c && !all_defined(lanes, wide.d_registers)) return false;
+  Mma mma;
+  mma.m = wide.m, mma.n = columns, mma.k = wide.k;
+  mma.a_type = wide.a_type, mma.b_type = wide.b_type;
+  mma.c_type = wide.c_type, mma.d_type = wide.d_type;
+  mma.architecture = wide.architecture, mma.warpgroup = true, mma.without_c = wide.zero_c;
+  dot::Product how = dot::product_of(mma);
+  dot::Factors factors;
+  unsigned a_count = wide.m * wide.k;
+  if (wide.a_offsets != nullptr) {
+    gather(wide.a_type, memory.bytes, wide.a_offsets, a_count, factors.a.data());
+  } else {
+    Staged stage;
+    stage.read(lanes, wide.a_registers.data(), order->shape.a_registers);
+    gather(wide.a_type, stage.bytes.data(), order->a.data(), a_count, factors.a.data());
+  }
+  dot::SideA a_side;
+  dot::SideB b_side;
+  dot::read_side(wide.a_type, factors.a.data(), a_count, a_side);
+  for (unsigned begin = 0; begin < wide.n; begin += columns) {
+    for (unsigned q = 0; q < wide.k; ++q)
+      gather(wide.b_type, memory.bytes, wide.b_offsets + q * wide.n + begin, columns,
+             &factors.b[q * columns]);
+    dot::read_side(wide.b_type, factors.b.data(), wide.k * columns, b_side);
+    const Spot* d = &wide.d_registers[begin / columns * order->shape.d_registers];
+    dot::Rows rows{};
+    if (!wide.zero_c) read_rows(lanes, *order, d, rows);
+    multiply_rows(how, factors, a_side, b_side, rows);
+    write_rows(lanes, *order, d, rows);
+  }
+  for (Spot place : wide.d_registers) lanes.defined[place / 64] = every_lane;
+  return true;
+}
+
 void Bits::multiply(Lanes& lanes, const Mma& mma) {
+  if (mma.order != nullptr && !counts(mma.a_type) && all_defined(lanes, read_registers(mma))) {
+    multiply_floats(lanes, mma);
+    for (Spot place : std::span(mma.registers, mma.order->shape.d_registers))
+      lanes.defined[place / 64] = every_lane;
+    return;
+  }
   bool set = true;
   auto check = [&](const Cell* cells, unsigned count, Type type) {
     unsigned bytes = width_of(type) / 8;

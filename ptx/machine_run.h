@@ -1,0 +1,99 @@
+#pragma once
+
+// Which operation comes next: the parts of a warp, and an operation after another. Included by
+// machine.h.
+
+#include "ptx/machine.h"
+
+namespace lathe::ptx {
+
+/// Runs the last part that can run; false where none can.
+template <class D, class O>
+bool Machine<D, O>::run_warp(std::uint32_t w) {
+  Warp& warp = warps_[w];
+  std::size_t count = warp.parts.size();
+  std::size_t first = warp.polled < count ? warp.polled : count;
+  for (std::size_t i = 1; i <= count; ++i) {
+    std::size_t p = (first + count - i) % count;
+    if (warp.parts[p].state != State::ready) continue;
+    warp.polled = none;
+    run_part(w, static_cast<std::uint32_t>(p));
+    return true;
+  }
+  return false;
+}
+
+template <class D, class O>
+Rule<D> Machine<D, O>::rule_of(const Operation& op) const {
+  auto type = static_cast<std::size_t>(op.form.type);
+  if (op.effect == Effect::none) return rules_.rows[op.form.row][type];
+  if (op.effect != Effect::convert) return nullptr;
+  return rules_.converts[type][static_cast<std::size_t>(op.form.other)];
+}
+
+/// After an operation: what the domain could not do, and what the observer does not allow.
+template <class D, class O>
+void Machine<D, O>::went(const Operation& op) {
+  if constexpr (D::complains) {
+    if (const Complaint* complaint = d_.complaint()) {
+      TrapKind kind = complaint->kind == ComplaintKind::unsupported ? TrapKind::unsupported
+                      : complaint->kind == ComplaintKind::undefined ? TrapKind::undefined_value
+                                                                    : TrapKind::undecided;
+      trap(kind, complaint->what, op, complaint->lane);
+    }
+  }
+  if constexpr (O::active)
+    if (!o_.good()) trap(TrapKind::stopped, "the observer ended the block", op, 0);
+}
+
+/// Rows one after the other: no lane goes another way, and nobody waits.
+template <class D, class O>
+void Machine<D, O>::run_rows(Warp& warp, std::uint32_t w, Part& part) {
+  const Mask active = part.mask;
+  const std::uint32_t join = part.join;
+  std::uint32_t pc = part.pc;
+  const Operation* op = &program_.operations[pc];
+  const Rule<D>* rule = &row_rules_[pc];
+  while (pc != join && *rule != nullptr && op->guard == no_spot && steps_ < steps_end_ && !trap_) {
+    ++steps_;
+    o_.on_issue(w, pc, active);
+    (*rule)(d_, warp.lanes, *op, active);
+    went(*op);
+    ++pc, ++op, ++rule;
+  }
+  part.pc = pc;
+}
+
+template <class D, class O>
+void Machine<D, O>::run_part(std::uint32_t w, std::uint32_t p) {
+  Warp& warp = warps_[w];
+  while (!trap_ && p < warp.parts.size()) {
+    Part& part = warp.parts[p];
+    if (part.state != State::ready || gave_way_) return;
+    if (part.mask != 0) run_rows(warp, w, part);
+    if (trap_) return;
+    if (part.pc == part.join) return finish(warp, p);
+    const Operation& op = program_.operations[part.pc];
+    Mask active = part.mask;
+    if (op.guard != no_spot) {
+      std::optional<Mask> truths = d_.truths(warp.lanes, op.guard, part.mask);
+      if (!truths)
+        return trap(TrapKind::undefined_value, "an undefined predicate guards an instruction", op,
+                    first_lane(part.mask));
+      active = op.guard_negated ? part.mask & ~*truths : *truths;
+    }
+    if (++steps_ > steps_end_)
+      return trap(TrapKind::exhausted, "the limit of warp instructions is reached", op,
+                  first_lane(part.mask));
+    o_.on_issue(w, part.pc, active);
+    Rule<D> rule = row_rules_[part.pc++];
+    if (rule != nullptr) {
+      if (active != 0) rule(d_, warp.lanes, op, active);
+    } else if (active != 0 || op.effect == Effect::branch) {
+      carry_out(warp, w, p, op, active);
+    }
+    went(op);
+  }
+}
+
+}  // namespace lathe::ptx
