@@ -16,11 +16,6 @@
 namespace lathe::gpu_node {
 namespace {
 
-// A candidate whose blocks write elsewhere than the reference's may take so many warp instructions
-// with its whole grid; both of them together so many, and beyond it is undecided.
-constexpr std::uint64_t own_grid_weight_max = 200'000'000;
-constexpr std::uint64_t whole_grid_steps_max = 200'000'000;
-
 /// What the reference left, and the pages it touched.
 struct ReferenceRun {
   std::vector<std::uint64_t> blocks;
@@ -327,9 +322,9 @@ Answer test_elsewhere(const Setting& setting, InputClass input_class, const Refe
   auto whole_of = [&](const Launched& launched) {
     return (launched.steps + known.blocks.size() - 1) / known.blocks.size() * all;
   };
-  if (whole_of(candidate) * weight_of(*setting.candidate) <= own_grid_weight_max)
+  if (whole_of(candidate) * weight_of(*setting.candidate) <= setting.limits.grid_steps_max)
     if (Answer answer = test_own_grid(setting, input_class, known, tested)) return answer;
-  if (whole_of(known.launched) <= whole_grid_steps_max)
+  if (whole_of(known.launched) <= setting.limits.grid_steps_max)
     return test_class(setting, input_class, true, tested);
   return Step<Tested>(Undecided{
       Reason::exhausted,
