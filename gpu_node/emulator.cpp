@@ -224,10 +224,9 @@ std::vector<std::uint64_t> sample_blocks(const Launch& launch, std::uint64_t blo
 }
 
 std::uint64_t weight_of(const ptx::Program& program) {
-  bool has_matrices = std::any_of(program.operations.begin(), program.operations.end(),
-                                  [](const ptx::Operation& operation) {
-                                    return operation.cost == ptx::CostClass::matrix;
-                                  });
+  bool has_matrices = std::any_of(
+      program.operations.begin(), program.operations.end(),
+      [](const ptx::Operation& operation) { return operation.cost == ptx::CostClass::matrix; });
   return has_matrices ? 200 : 1;
 }
 

@@ -237,9 +237,8 @@ Answer compare_all(const Setting& setting, InputClass input_class, const Referen
   for (std::size_t i = 0; i < setting.contract->tensors.size(); ++i) {
     const Tensor& tensor = setting.contract->tensors[i];
     if (tensor.role != Role::output && tensor.role != Role::inout) continue;
-    Comparison found =
-        compare(*setting.contract, i, reference.launched.outputs[i].view(),
-                candidate.outputs[i].view(), {}, written[i].view());
+    Comparison found = compare(*setting.contract, i, reference.launched.outputs[i].view(),
+                               candidate.outputs[i].view(), {}, written[i].view());
     tested.elements_compared += found.compared;
     tested.candidate_error_max = std::max(tested.candidate_error_max, found.candidate_error_max);
     tested.reference_error_max = std::max(tested.reference_error_max, found.reference_error_max);
@@ -326,15 +325,15 @@ Answer test_elsewhere(const Setting& setting, InputClass input_class, const Refe
     if (Answer answer = test_own_grid(setting, input_class, known, tested)) return answer;
   if (whole_of(known.launched) <= setting.limits.grid_steps_max)
     return test_class(setting, input_class, true, tested);
-  return Step<Tested>(Undecided{
-      Reason::exhausted,
-      {"elsewhere",
-       "its blocks write elsewhere than the reference's, and all " + std::to_string(all) +
-           " blocks are too many to run",
-       {},
-       frame_evidence(setting, input_class,
-                      frame_of(*setting.contract, known, candidate, device.pages()))
-           .json}});
+  return Step<Tested>(
+      Undecided{Reason::exhausted,
+                {"elsewhere",
+                 "its blocks write elsewhere than the reference's, and all " + std::to_string(all) +
+                     " blocks are too many to run",
+                 {},
+                 frame_evidence(setting, input_class,
+                                frame_of(*setting.contract, known, candidate, device.pages()))
+                     .json}});
 }
 
 /// One class on some blocks, or on all of them.

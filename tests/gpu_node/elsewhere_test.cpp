@@ -1,5 +1,6 @@
 // Kernels whose blocks write elsewhere than the reference's, on grids that are too large to be run
-// whole: a wrong one is told by what both wrote or by its own blocks, a right one is never rejected.
+// whole: a wrong one is told by what both wrote or by its own blocks, a right one is never
+// rejected.
 
 #include <catch2/catch.hpp>
 
