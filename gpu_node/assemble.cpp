@@ -176,6 +176,7 @@ std::string print(const Limits& limits) {
          " steps_max=" + std::to_string(limits.steps_max) +
          " steps_factor=" + std::to_string(limits.steps_factor) +
          " blocks_max=" + std::to_string(limits.blocks_max) +
+         " grid_steps_max=" + std::to_string(limits.grid_steps_max) +
          " seed=" + std::to_string(limits.seed);
 }
 

@@ -223,6 +223,13 @@ std::vector<std::uint64_t> sample_blocks(const Launch& launch, std::uint64_t blo
   return {chosen.begin(), chosen.end()};
 }
 
+std::uint64_t weight_of(const ptx::Program& program) {
+  bool has_matrices = std::any_of(
+      program.operations.begin(), program.operations.end(),
+      [](const ptx::Operation& operation) { return operation.cost == ptx::CostClass::matrix; });
+  return has_matrices ? 200 : 1;
+}
+
 std::uint64_t steps_allowed(std::uint64_t reference_steps, std::uint64_t blocks,
                             const Limits& limits) {
   std::uint64_t block = reference_steps / std::max<std::uint64_t>(1, blocks);
@@ -271,10 +278,7 @@ Result<std::vector<std::uint64_t>> EmulatedDevice::choose_blocks(const ptx::Prog
   LaunchOptions first{{0}, ptx::AsyncSchedule::at_issue, limits.steps_max, {}};
   Result<Launched> launched = launch(program, first);
   if (!launched) return launched.error();
-  bool has_matrices = false;
-  for (const ptx::Operation& operation : program.operations)
-    has_matrices |= operation.cost == ptx::CostClass::matrix;
-  std::uint64_t weight = std::max<std::uint64_t>(1, launched->steps) * (has_matrices ? 200 : 1);
+  std::uint64_t weight = std::max<std::uint64_t>(1, launched->steps) * weight_of(program);
   std::uint64_t affordable = std::max<std::uint64_t>(2, weight_max / weight);
   return sample_blocks(contract_->launch, std::min(affordable, limits.blocks_max), limits.seed);
 }

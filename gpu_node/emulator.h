@@ -103,6 +103,9 @@ Result<std::vector<std::byte>> parameters_of(const Contract& contract, const ptx
 std::vector<std::uint64_t> sample_blocks(const Launch& launch, std::uint64_t blocks_max,
                                          std::uint64_t seed);
 
+/// What a warp instruction of the program costs here, on average, in integer ones.
+std::uint64_t weight_of(const ptx::Program& program);
+
 /// Warp instructions that a candidate may take of one block, by what the reference took of all of
 /// these blocks: a kernel without end is told from a slow one in seconds. Blocks may differ much,
 /// so the heaviest alone may take twice the sum.

@@ -29,6 +29,7 @@ struct Limits {
   std::uint64_t steps_factor = 50;  // A candidate may take so many times what the reference takes.
   std::uint64_t blocks_max =
       64;  // Of a large grid, as many are sampled: first, last, edge, some drawn.
+  std::uint64_t grid_steps_max = 200'000'000;  // Warp instructions of a grid that is run whole.
   std::uint64_t seed = 0;
 };
 std::string print(const Limits& limits);

@@ -16,9 +16,6 @@
 namespace lathe::gpu_node {
 namespace {
 
-// Beyond, a candidate whose blocks write elsewhere than the reference's is undecided.
-constexpr std::uint64_t whole_grid_steps_max = 200'000'000;
-
 /// What the reference left, and the pages it touched.
 struct ReferenceRun {
   std::vector<std::uint64_t> blocks;
@@ -114,10 +111,16 @@ Result<std::shared_ptr<const ReferenceRun>> run_reference(const Setting& setting
 
 /// Which bytes of the tensors only one of the two wrote.
 struct Frame {
-  std::uint64_t extra = 0, missing = 0;
-  std::size_t tensor = 0;
-  std::uint64_t offset = 0;  // Of the first such byte.
-  bool same() const { return extra == 0 && missing == 0; }
+  struct Bytes {
+    std::uint64_t count = 0;
+    std::size_t tensor = 0;
+    std::uint64_t offset = 0;  // Of the first.
+    void add(std::size_t in, std::uint64_t at) {
+      if (count++ == 0) tensor = in, offset = at;
+    }
+  };
+  Bytes extra, missing;
+  bool same() const { return extra.count == 0 && missing.count == 0; }
 };
 
 Frame frame_of(const Contract& contract, const ReferenceRun& reference, const Launched& candidate,
@@ -134,8 +137,7 @@ Frame frame_of(const Contract& contract, const ReferenceRun& reference, const La
       if (std::memcmp(r.bytes() + begin, c.bytes() + begin, end - begin) == 0) continue;
       for (std::uint64_t at = begin; at < end; ++at) {
         if (r.bytes()[at] == c.bytes()[at]) continue;
-        if (frame.same()) frame.tensor = i, frame.offset = at;
-        ++(c.bytes()[at] != std::byte{0} ? frame.extra : frame.missing);
+        (c.bytes()[at] != std::byte{0} ? frame.extra : frame.missing).add(i, at);
       }
     }
   }
@@ -143,16 +145,17 @@ Frame frame_of(const Contract& contract, const ReferenceRun& reference, const La
 }
 
 Evidence frame_evidence(const Setting& setting, InputClass input_class, const Frame& frame) {
-  const Tensor& tensor = setting.contract->tensors[frame.tensor];
-  std::uint64_t element = frame.offset * 8 / bits_of(tensor.dtype);
+  bool missing = frame.missing.count != 0;
+  const Frame::Bytes& first = missing ? frame.missing : frame.extra;
+  const Tensor& tensor = setting.contract->tensors[first.tensor];
+  std::uint64_t element = first.offset * 8 / bits_of(tensor.dtype);
   Json json;
   json["class"] = name_of(input_class);
   json["seed"] = setting.limits.seed;
   json["tensor"] = tensor.name;
   json["element"] = element;
-  json["bytes_missing"] = frame.missing;
-  json["bytes_extra"] = frame.extra;
-  bool missing = frame.missing != 0;
+  json["bytes_missing"] = frame.missing.count;
+  json["bytes_extra"] = frame.extra.count;
   return {missing ? "unwritten" : "frame",
           missing ? "it leaves element " + std::to_string(element) + " of " + tensor.name +
                         " unwritten, which the reference writes"
@@ -227,15 +230,15 @@ std::uint64_t element_of(const Tensor& tensor, const std::vector<std::uint64_t>&
   return element;
 }
 
+/// Element by element where `written` says, by tensor.
 Answer compare_all(const Setting& setting, InputClass input_class, const ReferenceRun& reference,
-                   const Launched& candidate, EmulatedDevice& device, const LaunchOptions& options,
-                   Tested& tested) {
+                   const Launched& candidate, const std::vector<HostMemory>& written,
+                   EmulatedDevice& device, const LaunchOptions& options, Tested& tested) {
   for (std::size_t i = 0; i < setting.contract->tensors.size(); ++i) {
     const Tensor& tensor = setting.contract->tensors[i];
     if (tensor.role != Role::output && tensor.role != Role::inout) continue;
-    Comparison found =
-        compare(*setting.contract, i, reference.launched.outputs[i].view(),
-                candidate.outputs[i].view(), {}, reference.launched.written[i].view());
+    Comparison found = compare(*setting.contract, i, reference.launched.outputs[i].view(),
+                               candidate.outputs[i].view(), {}, written[i].view());
     tested.elements_compared += found.compared;
     tested.candidate_error_max = std::max(tested.candidate_error_max, found.candidate_error_max);
     tested.reference_error_max = std::max(tested.reference_error_max, found.reference_error_max);
@@ -245,6 +248,92 @@ Answer compare_all(const Setting& setting, InputClass input_class, const Referen
     return Step<Tested>(Rejected{std::move(evidence)});
   }
   return {};
+}
+
+Answer candidate_trap(const Setting& setting, const ptx::Trap& trap, const EmulatedDevice& device) {
+  TrapVerdict verdict = judge_trap(trap, device.buffers(), setting.text, "");
+  if (verdict.answer == TrapVerdict::Answer::rejected)
+    return Step<Tested>(Rejected{verdict.evidence});
+  return Step<Tested>(Undecided{
+      verdict.answer == TrapVerdict::Answer::exhausted ? Reason::exhausted : Reason::unsupported,
+      verdict.evidence});
+}
+
+/// Whether what a block leaves may be a part of a sum that other blocks add to.
+bool adds_up(const ptx::Program& program) {
+  return std::any_of(program.operations.begin(), program.operations.end(),
+                     [](const ptx::Operation& operation) {
+                       return operation.effect == ptx::Effect::atomic &&
+                              operation.space != ptx::Space::shared;
+                     }) ||
+         std::any_of(program.async_forms.begin(), program.async_forms.end(),
+                     [](const ptx::AsyncForm& form) { return form.reduces; });
+}
+
+/// By tensor, the bytes that both wrote.
+std::vector<HostMemory> written_by_both(const Launched& reference, const Launched& candidate) {
+  std::vector<HostMemory> both;
+  for (std::size_t i = 0; i < reference.written.size(); ++i) {
+    const HostMemory& r = reference.written[i];
+    both.emplace_back(r.size());
+    for (std::uint64_t at = 0; at < r.size(); ++at)
+      if (r.bytes()[at] != std::byte{0}) both[i].bytes()[at] = candidate.written[i].bytes()[at];
+  }
+  return both;
+}
+
+/// All blocks of the candidate beside those of the reference that are known: what these write, no
+/// block of the candidate may leave unwritten or write otherwise. Nothing where that cannot tell.
+Answer test_own_grid(const Setting& setting, InputClass input_class, const ReferenceRun& known,
+                     Tested& tested) {
+  EmulatedDevice device(setting.contract, input_class, setting.limits.seed);
+  if (Result<Done> done = device.fill(known.pages); !done)
+    return refuse(done.error(), "the inputs");
+  LaunchOptions options{sample_blocks(setting.contract->launch, ~0ull, 0),
+                        ptx::AsyncSchedule::at_issue,
+                        steps_allowed(known.launched.steps, known.blocks.size(), setting.limits),
+                        {}};
+  Result<Launched> launched = device.launch(*setting.candidate, options);
+  if (!launched) return refuse(launched.error(), "the candidate");
+  if (launched->trap) return candidate_trap(setting, *launched->trap, device);
+  Frame frame = frame_of(*setting.contract, known, *launched, device.pages());
+  if (frame.missing.count != 0)
+    return Step<Tested>(Rejected{frame_evidence(setting, input_class, frame)});
+  return compare_all(setting, input_class, known, *launched, known.launched.written, device,
+                     options, tested);
+}
+
+Answer test_class(const Setting& setting, InputClass input_class, bool whole, Tested& tested);
+
+/// Of a candidate whose blocks write elsewhere than the same blocks of the reference. Where both
+/// wrote, values are compared. Then its whole grid tells what it never writes; at last, where that
+/// can be afforded, both whole grids.
+Answer test_elsewhere(const Setting& setting, InputClass input_class, const ReferenceRun& known,
+                      const Launched& candidate, EmulatedDevice& device,
+                      const LaunchOptions& options, Tested& tested) {
+  if (!adds_up(*setting.reference) && !adds_up(*setting.candidate)) {
+    Answer answer =
+        compare_all(setting, input_class, known, candidate,
+                    written_by_both(known.launched, candidate), device, options, tested);
+    if (answer) return answer;
+  }
+  std::uint64_t all = setting.contract->launch.blocks();
+  auto whole_of = [&](const Launched& launched) {
+    return (launched.steps + known.blocks.size() - 1) / known.blocks.size() * all;
+  };
+  if (whole_of(candidate) * weight_of(*setting.candidate) <= setting.limits.grid_steps_max)
+    if (Answer answer = test_own_grid(setting, input_class, known, tested)) return answer;
+  if (whole_of(known.launched) <= setting.limits.grid_steps_max)
+    return test_class(setting, input_class, true, tested);
+  return Step<Tested>(
+      Undecided{Reason::exhausted,
+                {"elsewhere",
+                 "its blocks write elsewhere than the reference's, and all " + std::to_string(all) +
+                     " blocks are too many to run",
+                 {},
+                 frame_evidence(setting, input_class,
+                                frame_of(*setting.contract, known, candidate, device.pages()))
+                     .json}});
 }
 
 /// One class on some blocks, or on all of them.
@@ -263,27 +352,14 @@ Answer test_class(const Setting& setting, InputClass input_class, bool whole, Te
                         {}};
   Result<Launched> launched = device.launch(*setting.candidate, options);
   if (!launched) return refuse(launched.error(), "the candidate");
-  if (launched->trap) {
-    TrapVerdict verdict = judge_trap(*launched->trap, device.buffers(), setting.text, "");
-    if (verdict.answer == TrapVerdict::Answer::rejected)
-      return Step<Tested>(Rejected{verdict.evidence});
-    return Step<Tested>(Undecided{
-        verdict.answer == TrapVerdict::Answer::exhausted ? Reason::exhausted : Reason::unsupported,
-        verdict.evidence});
-  }
+  if (launched->trap) return candidate_trap(setting, *launched->trap, device);
   Frame frame = frame_of(*setting.contract, known, *launched, device.pages());
-  bool all = known.blocks.size() == setting.contract->launch.blocks();
-  if (!frame.same() && all)
+  if (frame.same())
+    return compare_all(setting, input_class, known, *launched, known.launched.written, device,
+                       options, tested);
+  if (known.blocks.size() == setting.contract->launch.blocks())
     return Step<Tested>(Rejected{frame_evidence(setting, input_class, frame)});
-  if (!frame.same()) {
-    // Its blocks write elsewhere than the reference's: only the whole grid can tell.
-    std::uint64_t steps = known.launched.steps / known.blocks.size();
-    if (steps * setting.contract->launch.blocks() > whole_grid_steps_max)
-      return Step<Tested>(
-          Undecided{Reason::exhausted, frame_evidence(setting, input_class, frame)});
-    return test_class(setting, input_class, true, tested);
-  }
-  return compare_all(setting, input_class, known, *launched, device, options, tested);
+  return test_elsewhere(setting, input_class, known, *launched, device, options, tested);
 }
 
 }  // namespace

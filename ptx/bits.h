@@ -364,6 +364,7 @@ class Bits : public BitsValues {
     std::vector<Mask>& known = lanes.defined;
     Mask result = every_lane;
     Spot a = sources[0], b = sources[1], c = sources[2];
+    if (how == Definedness::halves) return settle_halves(lanes, d, width, sources, mask);
     if (how == Definedness::all) {
       result = known[a / 64] & known[b / 64] & known[c / 64] & known[sources[3] / 64];
     } else if (how == Definedness::chosen) {
@@ -432,6 +433,25 @@ class Bits : public BitsValues {
     }
     for (; bytes != 0; --bytes) all &= *at++ != 0 ? all : 0;
     return all == 0x0101010101010101u;
+  }
+  static void settle_halves(Lanes& lanes, Spot d, unsigned width, const Spot* sources, Mask mask) {
+    Mask result = every_lane;
+    for (unsigned s = 0; s < 4; ++s) result &= lanes.defined[sources[s] / 64];
+    // The destination may be a source: what its lanes were is read before it is marked.
+    for (std::uint8_t lane = 0; (mask & ~result) != 0 && lane < lane_count; ++lane) {
+      if ((mask & ~result & Mask{1} << lane) == 0) continue;
+      std::array<bool, 2> set{true, true};
+      for (unsigned s = 0; s < 4; ++s)
+        for (unsigned half = 0; half < 2; ++half)
+          set[half] &= defined(lanes, half_of_cell(sources[s], width, lane, half), width / 2);
+      for (unsigned half = 0; half < 2; ++half)
+        mark(lanes, half_of_cell(d, width, lane, half), width / 2, set[half]);
+    }
+    lanes.defined[d / 64] |= result & mask;
+  }
+  static Cell half_of_cell(Spot place, unsigned width, std::uint8_t lane, unsigned half) {
+    auto bytes = static_cast<std::uint8_t>(width);
+    return {place, bytes, static_cast<std::uint8_t>(half * (width / 2)), lane};
   }
   /// Where a lane's known bytes begin, made if there are none yet.
   static std::uint8_t* known_of(Lanes& lanes, Cell cell) {

@@ -91,6 +91,7 @@ struct Complaint {
 enum class Definedness : std::uint8_t {
   all,     // Where all sources are.
   chosen,  // selp: the predicate and the source that it chose.
+  halves,  // Of packed pairs: each half where the same half of all sources is.
   always,  // A constant, or a special register.
 };
 

@@ -128,7 +128,9 @@ void carry_out(D& d, typename D::Lanes& lanes, const Operation& op, Mask active)
     [&]() __attribute__((noinline)) { run(op.form); }
     ();
   }
-  d.settle(lanes, op.definedness, op.places[0], cell_bytes(td), &op.places[1], active);
+  constexpr bool packed = is_pair(td) && cell_bytes(td) > 1 && ta == td && tb == td && tc == td;
+  d.settle(lanes, packed ? Definedness::halves : op.definedness, op.places[0], cell_bytes(td),
+           &op.places[1], active);
 }
 
 template <class D, class R>

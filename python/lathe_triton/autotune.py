@@ -8,10 +8,12 @@ configurations.
 from __future__ import annotations
 
 import argparse
+import json
 import subprocess
 import sys
 from pathlib import Path
 
+from .answer import Answer, add_option
 from .environment import root_of_tree
 
 
@@ -21,6 +23,7 @@ def parser() -> argparse.ArgumentParser:
     out.add_argument("--only", action="append", default=[], metavar="NAME_PRECISION")
     out.add_argument("--resume", type=Path, help="an earlier tuned.json")
     out.add_argument("--budget-s", type=float, default=400)
+    add_option(out)
     return out
 
 
@@ -31,5 +34,12 @@ def run(arguments) -> int:
         words += ["--only", name]
     if arguments.resume:
         words += ["--resume", str(arguments.resume)]
-    # A process of its own: its workers are started from that script.
-    return subprocess.run([sys.executable, *words], check=False).returncode
+    with Answer(arguments.json) as answer:
+        # A process of its own: its workers are started from that script.
+        status = subprocess.run([sys.executable, *words], check=False).returncode
+        tuned = arguments.out / "tuned.json"
+        if status == 0:
+            answer.give(json.loads(tuned.read_text()))
+        elif arguments.json:
+            answer.refuse(status, f"the tuner ended with {status}", f"what it has is in {tuned}")
+        return status

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 from . import captured
+from .answer import Answer, add_option
 from .launch import Launch, Pointer, Scalar, Unsupported, Watch, arguments_of, own_process, \
     run_program, scalar_bits
 from .memory import DriverError, Memory
@@ -245,6 +246,7 @@ def parser() -> argparse.ArgumentParser:
                      help="folder to write, absent or empty; default: captured")
     out.add_argument("--instances", type=int, default=16, metavar="N",
                      help="contracts at most of one compiled kernel; default 16")
+    add_option(out)
     out.add_argument("program", help="the Triton program, run unchanged")
     out.add_argument("arguments", nargs=argparse.REMAINDER, help="its own arguments")
     return out
@@ -263,17 +265,18 @@ def _say(report: dict[str, Any], out: Path) -> None:
 
 
 def run(parsed) -> int:
+    with Answer(parsed.json) as answer:
+        return _run(parsed, answer)
+
+
+def _run(parsed, answer: Answer) -> int:
     out: Path = parsed.out
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        print(f"lathe_triton: {out} exists and is not empty\nhelp: name another with --out",
-              file=sys.stderr)
-        return 64
+        return answer.refuse(64, f"{out} exists and is not empty", "name another with --out")
     try:
         import triton
     except ImportError:
-        print("lathe_triton: this Python has no Triton\nhelp: use the one that runs the program",
-              file=sys.stderr)
-        return 69
+        return answer.refuse(69, "this Python has no Triton", "use the one that runs the program")
     ours = own_process()
     watch: Watch
     capture = Capture(_LazyMemory(), lambda: watch, parsed.instances)
@@ -289,7 +292,9 @@ def run(parsed) -> int:
     if not ours():
         return status
     capture.settle()
-    _say(capture.write(out, triton.__version__, watch.hits), out)
+    report = capture.write(out, triton.__version__, watch.hits)
+    _say(report, out)
+    answer.give(report)
     return status
 
 

@@ -50,7 +50,7 @@ def ensure(version: str) -> Path:
     print(f"making {folder.name} with {', '.join(pinned)}", file=sys.stderr)
     venv.create(folder, with_pip=True)
     subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-                    *pinned], check=True)
+                    *pinned], check=True, stdout=sys.stderr)
     (folder / "complete").write_text("\n".join(pinned) + "\n")
     return python
 

@@ -13,11 +13,13 @@ import hashlib
 import json
 import sys
 from concurrent.futures import ProcessPoolExecutor
+from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Iterator
 
 from . import contract as model
+from .answer import Answer, add_option
 from .environment import DEFAULT, VERSIONS, root_of_tree
 from .sources import contracts_of, shipped
 
@@ -104,6 +106,7 @@ def parser() -> argparse.ArgumentParser:
     out.add_argument("--jobs", type=int, default=1, help="compile so many at a time")
     out.add_argument("--installed", action="store_true",
                      help="take the Triton that this Python has, not the pinned one")
+    add_option(out)
     return out
 
 
@@ -151,40 +154,50 @@ def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _settle_digests(digests: dict[str, str], arguments) -> int:
+def _settle_digests(digests: dict[str, str], arguments) -> list[str]:
     if not arguments.check:
         arguments.digests.parent.mkdir(parents=True, exist_ok=True)
         arguments.digests.write_text(json.dumps(digests, indent=0, sort_keys=True) + "\n")
-        return 0
+        return []
     known = json.loads(arguments.digests.read_text())
     wrong = [name for name, digest in digests.items() if known.get(name) != digest]
     for name in wrong:
         print(f"{name}: differs from {arguments.digests}")
-    return len(wrong)
+    return wrong
 
 
 def run(arguments) -> int:
-    count = wrong = 0
-    refused: list[str] = []
+    with Answer(arguments.json) as answer:
+        return _run(arguments, answer)
+
+
+def _run(arguments, answer: Answer) -> int:
+    made: list[str] = []
+    wrong: list[str] = []
+    refused: list[dict[str, str]] = []
     digests: dict[str, str] = {}
     for name, files, error in _results(arguments):
         if error:
-            refused.append(f"{name}: {error}")
+            refused.append({"contract": name, "error": error})
         for path, text in files:
-            count += 1
+            made.append(path)
             place = arguments.out / path
             if arguments.digests:
                 digests[path] = _sha256(text)
             elif arguments.check:
-                wrong += _differs(place, text)
+                wrong += [path] if _differs(place, text) else []
             else:
                 place.parent.mkdir(parents=True, exist_ok=True)
                 place.write_text(text)
                 print(path, flush=True)
     if arguments.digests:
         wrong += _settle_digests(digests, arguments)
-    for line in refused or (["nothing"] if arguments.all else []):
-        print(f"not supported by Triton: {line}")
-    print(f"{count} files, {wrong} differ" if arguments.check else f"{count} files written",
-          file=sys.stdout)
+    for row in refused:
+        print(f"not supported by Triton: {row['contract']}: {row['error']}")
+    if arguments.all and not refused:
+        print("not supported by Triton: nothing")
+    print(f"{len(made)} files, {len(wrong)} differ" if arguments.check else
+          f"{len(made)} files written")
+    answer.give({"schema": "lathe/export/1", "triton": version("triton"), "files": made,
+                 "differing": wrong, "refused": refused})
     return 1 if wrong or (refused and not arguments.all) else 0

@@ -11,6 +11,8 @@ import argparse
 import random
 from pathlib import Path
 
+from .answer import Answer, add_option
+
 STATEMENTS = 108
 BLOCK, PROGRAMS = 256, 96
 
@@ -180,13 +182,16 @@ def parser() -> argparse.ArgumentParser:
     out = argparse.ArgumentParser(prog="python -m lathe_triton integers", description=__doc__)
     out.add_argument("seeds", nargs="+", type=int, metavar="SEED")
     out.add_argument("--out", type=Path, default=Path("."), help="folder; default: this one")
+    add_option(out)
     return out
 
 
 def run(arguments) -> int:
     arguments.out.mkdir(parents=True, exist_ok=True)
-    for seed in arguments.seeds:
-        place = arguments.out / f"integers_{seed}.py"
-        place.write_text(source(seed))
-        print(place)
+    with Answer(arguments.json) as answer:
+        places = [arguments.out / f"integers_{seed}.py" for seed in arguments.seeds]
+        for seed, place in zip(arguments.seeds, places):
+            place.write_text(source(seed))
+            print(place)
+        answer.give({"schema": "lathe/integers/1", "files": [str(place) for place in places]})
     return 0

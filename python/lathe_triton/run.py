@@ -17,6 +17,7 @@ import traceback
 from pathlib import Path
 from typing import Any, Callable
 
+from .answer import Answer, add_option
 from .capture import _LazyMemory
 from .launch import Launch, Watch, own_process, run_program
 from .memory import DriverError
@@ -117,17 +118,22 @@ def parser() -> argparse.ArgumentParser:
     out.add_argument("--unproved", action="store_true",
                      help="take winners too that nobody has proved; the counts say so")
     out.add_argument("--report", type=Path, metavar="FILE", help="the counts as JSON")
+    add_option(out)
     out.add_argument("program", help="the Triton program, run unchanged")
     out.add_argument("arguments", nargs=argparse.REMAINDER, help="its own arguments")
     return out
 
 
 def run(parsed, memory: Any = None) -> int:
+    with Answer(parsed.json) as answer:
+        return _run(parsed, memory, answer)
+
+
+def _run(parsed, memory: Any, answer: Answer) -> int:
     try:
         winners = read_all(parsed.winners, parsed.unproved)
     except Unusable as reason:
-        print(f"lathe_triton: {reason}", file=sys.stderr)
-        return 65
+        return answer.refuse(65, str(reason))
     ours = own_process()
     session = Session(winners, memory or _LazyMemory(), load_cubin)
     status = 1
@@ -137,9 +143,7 @@ def run(parsed, memory: Any = None) -> int:
         with watch:
             status = run_program(parsed.program, parsed.arguments)
     except ImportError as missing:
-        print(f"lathe_triton: {missing}\nhelp: use the Python that runs the program",
-              file=sys.stderr)
-        return 69
+        return answer.refuse(69, str(missing), "use the Python that runs the program")
     except KeyboardInterrupt:
         status = 130
     except Exception:
@@ -147,6 +151,7 @@ def run(parsed, memory: Any = None) -> int:
     if not ours():
         return status
     print(session.text(), file=sys.stderr)
+    answer.give(session.report())
     if parsed.report is not None:
         parsed.report.write_text(json.dumps(session.report(), indent=1) + "\n")
     return status

@@ -1,15 +1,16 @@
 """Runs blocks of every contract on the emulated device and compares them with the oracles.
 
-`PYTHONPATH=python .venv-triton/bin/python suite/measure/emulate.py --jobs 2` runs
-build/bin/suite_bench on each contract and writes suite/coverage.json: which forms of instructions the PTX has, which the
-table knows, which were carried out, and how far the outputs were from the oracle. The document
-docs/COVERAGE.md is made from that. `--fakes` runs the five fakes of each contract instead, into
-suite/fakes.json.
+`.venv-triton/bin/python suite/measure/emulate.py --jobs 2` runs build/bin/suite_bench on each
+contract that suite/coverage.json does not know as its PTX is, and writes it there: which forms of
+instructions the PTX has, which the table knows, which were carried out, and how far the outputs
+were from the oracle. `--document` makes docs/COVERAGE.md of that and of suite/fakes.jsonl. Any
+Python with NumPy and Triton will do (`python3 .. --jobs 16 --program FILE --out DIR`).
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import math
 import os
@@ -31,7 +32,7 @@ sys.path.insert(0, str(ROOT / "python"))
 from lathe_triton import contract as model  # noqa: E402
 from lathe_triton import elements, sources  # noqa: E402
 
-COVERAGE, FAKES = ROOT / "suite/coverage.json", ROOT / "suite/fakes.json"
+COVERAGE, FAKES = ROOT / "suite/coverage.json", ROOT / "suite/fakes.jsonl"
 TEXT_MAX = 140  # Of a trap's sentence: some quote an instruction of a hundred registers.
 DOCUMENT = ROOT / "docs/COVERAGE.md"
 
@@ -74,26 +75,9 @@ def emulate(name: str, program: str, blocks: int, limit_s: int) -> dict:
         row = json.loads(said.stdout)
         if "trap" not in row:
             row.update(judged(contract, Path(folder)))
-    print(f"{name}: {row.get('trap') or {k: row[k] for k in ('elements', 'failing')}} "
-          f"{time.monotonic() - start:.1f} s", file=sys.stderr, flush=True)
-    return row
-
-
-def fakes(name: str, program: str, blocks: int, limit_s: int) -> dict:
-    del blocks
-    contract, target = contracts()[name]
-    try:
-        said = subprocess.run([program, "fakes", str(ROOT / contract.folder(target))],
-                              capture_output=True, text=True, timeout=limit_s)
-    except subprocess.TimeoutExpired:
-        return {"contract": name, "status": "exhausted", "what": f"not done within {limit_s} s"}
-    if said.returncode != 0:
-        return {"contract": name, "status": "unsupported", "what": said.stderr.strip()}
-    row = json.loads(said.stdout)
-    answers = row["fakes"].values()
-    row["status"] = ("wrong" if "passed" in answers else
-                     "undecided" if any(":" in a for a in answers) else "all rejected")
-    print(f"{name}: {row['status']}", file=sys.stderr, flush=True)
+    said_of = row.get("trap") or (f"{len(row['blocks'])} blocks, {row['elements']} elements, "
+                                  f"{row['failing']} failing")
+    print(f"{name}: {said_of}, {time.monotonic() - start:.1f} s", file=sys.stderr, flush=True)
     return row
 
 
@@ -145,24 +129,25 @@ def document(rows: dict) -> str:
             f"{sum(r['failing'] for r in ran)} of them beyond their tolerance.\n")
     if stopped:
         out += "\n## Not executed\n\n" + "\n".join(stopped) + "\n"
-    return out + fakes_text(rows, json.loads(FAKES.read_text()))
+    return out + fakes_text(rows, [json.loads(line) for line in FAKES.read_text().splitlines()])
 
 
-def fakes_text(rows: dict, known: dict) -> str:
+def fakes_text(rows: dict, known: list[dict]) -> str:
     """Which contracts' fakes were all rejected by the test gate, and which were not seen to be."""
-    of = {status: [n for n in sorted(known) if known[n]["status"] == status]
-          for status in ("all rejected", "wrong", "exhausted", "undecided", "unsupported")}
-    never = [n for n in sorted(rows) if n not in known]
+    rejected = {row["contract"] for row in known if row["status"] == "all rejected"}
+    codes: dict[str, set[str]] = {}
+    for row in known:
+        for fake, answer in row.get("fakes", {}).items():
+            codes.setdefault(fake, set()).add(answer)
     out = ("\n## The five fakes\n\nThe null, constant, copy, right-in-block-0-only and transposed "
-           "kernels of a contract, through the\ntest gate (`suite/fakes.json`): of "
-           f"{len(rows)} contracts, all five were rejected in {len(of['all rejected'])}, and "
-           f"one passed in {len(of['wrong'])}.\n")
-    for what, names in (("Stopped by the clock before an answer", of["exhausted"]),
-                        ("Without an answer, since the reference itself could not be run",
-                         of["undecided"] + of["unsupported"]),
-                        ("Not tried for lack of time", never)):
-        if names:
-            out += f"\n{what} ({len(names)}): {', '.join(names)}.\n"
+           "kernels of a contract, through the\ntest gate by `scripts/fakes` "
+           f"(`suite/fakes.jsonl`): of {len(rows)} contracts, all five were rejected in "
+           f"{len(rejected & set(rows))}.\nBy what: "
+           + "; ".join(f"{fake} by {', '.join(sorted(found))}" for fake, found in codes.items())
+           + ".\n")
+    others = [n for n in sorted(rows) if n not in rejected]
+    if others:
+        out += f"\nNot seen to be ({len(others)}): {', '.join(others)}.\n"
     return out
 
 
@@ -174,34 +159,39 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--limit-s", type=int, default=600, help="of one contract")
     parser.add_argument("--out", type=Path, help="where to write in place of suite/")
-    parser.add_argument("--fakes", action="store_true")
-    parser.add_argument("--missing", action="store_true", help="only what is not known yet")
+    parser.add_argument("--again", action="store_true", help="also what is known already")
     parser.add_argument("--document", action="store_true", help="make the document alone")
     arguments = parser.parse_args()
-    place = FAKES if arguments.fakes else COVERAGE
     if arguments.document:
         DOCUMENT.write_text(document(json.loads(COVERAGE.read_text())))
         return 0
-    if arguments.out:
-        place = arguments.out / place.name
-    names = [n for n in contracts() if not arguments.only or any(o in n for o in arguments.only)]
-    # The longest first, so that the last ones are short; but fakes are stopped by the clock.
-    names.sort(key=lambda n: contracts_weight(n) * (1 if arguments.fakes else -1))
+    place = arguments.out / COVERAGE.name if arguments.out else COVERAGE
     rows = json.loads(place.read_text()) if place.exists() else {}
-    if arguments.missing:
-        names = [n for n in names if "elements" not in rows.get(n, {})
-                 and rows.get(n, {}).get("status") != "all rejected"]
+    wanted = [n for n in contracts() if not arguments.only or any(o in n for o in arguments.only)]
+    names = [n for n in wanted if arguments.again or not is_known(n, rows.get(n, {}))]
+    # The longest first, so that the last ones are short.
+    names.sort(key=contracts_weight, reverse=True)
     with ProcessPoolExecutor(arguments.jobs, mp_context=get_context("spawn")) as pool:
-        step = fakes if arguments.fakes else emulate
-        waiting = [pool.submit(step, n, arguments.program, arguments.blocks, arguments.limit_s)
+        waiting = [pool.submit(emulate, n, arguments.program, arguments.blocks, arguments.limit_s)
                    for n in names]
         for future in as_completed(waiting):
             row = future.result()
             rows[row.pop("contract")] = row
             place.write_text(compact(rows))
-    wrong = [n for n, r in rows.items() if r.get("failing") or r.get("status") == "wrong"]
-    print(f"{len(rows)} contracts, {len(wrong)} wrong: {' '.join(wrong)}")
+    ran = [rows[n] for n in wanted if "elements" in rows.get(n, {})]
+    wrong = [n for n in wanted if rows.get(n, {}).get("failing", 1)]
+    print(f"emulate: {len(ran)} of {len(wanted)} contracts, {sum(len(r['blocks']) for r in ran)} "
+          f"blocks, {sum(r['elements'] for r in ran)} elements compared, "
+          f"{sum(r['failing'] for r in ran)} failing"
+          + (f"; not right or not run: {' '.join(wrong)}" if wrong else ""))
     return 1 if wrong else 0
+
+
+def is_known(name: str, row: dict) -> bool:
+    """Whether the row has elements compared, of the PTX as it is."""
+    contract, target = contracts()[name]
+    text = (ROOT / contract.folder(target) / "reference.ptx").read_bytes()
+    return "elements" in row and row.get("ptx_sha256") == hashlib.sha256(text).hexdigest()
 
 
 def contracts_weight(name: str) -> int:

@@ -180,15 +180,60 @@ TEST_CASE("each contract for sm_90a has the configuration that was the fastest o
     const Json& chosen = row["configs"][row["chosen"].get<std::string>()];
     CHECK(chosen["ptx_sha256"] == hex(sha256(slurp(folder / "reference.ptx"))));
     CHECK(chosen["declared"]["failing"] == 0);
-    // The tolerance is at most four times what Triton itself misses by.
-    double worst = 0;
-    for (const Json& found : row["classes"])
-      if (!found.is_null())
-        worst = std::max(worst, found["error_over_tolerance_max"].get<double>());
-    CHECK((worst >= 0.25 || read_contract(folder)->tolerance.relative == 0));
     ++count;
   }
   CHECK(count == 47);
+}
+
+/// Whether a tolerance is at most four times what Triton itself missed by on a stress class. Errors
+/// were recorded in units of the tolerance, and as they are: of a tolerance that was widened since
+/// the first would be too great for the second. Where inputs overflow, an error says nothing.
+bool is_earned(const Json& classes, const Tolerance& tolerance) {
+  bool earned = false;
+  for (const auto& [kind, found] : classes.items()) {
+    if (found.is_null()) continue;
+    double units = found["error_over_tolerance_max"], error = found["error_max"];
+    if (error * 1.001 < units * tolerance.absolute) return false;
+    earned |= kind != "declared" && kind != "overflow" && units >= 0.25;
+  }
+  return earned;
+}
+
+TEST_CASE("no tolerance is more than four times what Triton missed by on a stress class") {
+  // These are exact: a maximum, and sums of integers.
+  const std::set<std::string> exact{"gemm_int8", "relu_fp16", "relu_fp8"};
+  Json measured = Json::parse(slurp(root / "suite/baselines/sm_90a.json"))["kernels"];
+  std::size_t earned = 0;
+  for (const fs::path& folder : folders_with("suite/contracts", "contract.toml")) {
+    Contract contract = *read_contract(folder);
+    INFO(folder.string());
+    std::string name = folder.filename();
+    name.resize(name.size() - contract.target.size() - 1);
+    if (exact.contains(name)) {
+      CHECK(contract.tolerance.absolute == 0);
+      CHECK(contract.tolerance.relative == 0);
+    } else {
+      CHECK(is_earned(measured[name]["classes"], contract.tolerance));
+      ++earned;
+    }
+  }
+  CHECK(earned == 141 - 3 * exact.size());
+}
+
+TEST_CASE("a tolerance that was widened since, or that no error reaches, is not earned") {
+  Json measured = Json::parse(slurp(root / "suite/baselines/sm_90a.json"))["kernels"];
+  Tolerance tolerance = read_contract(root / "suite/contracts/gemm_fp8_sm_90a")->tolerance;
+  Json classes = measured["gemm_fp8"]["classes"];
+  CHECK(is_earned(classes, tolerance));
+  tolerance.absolute *= 4;
+  CHECK_FALSE(is_earned(classes, tolerance));
+  tolerance = read_contract(root / "suite/contracts/silu_fp16_sm_90a")->tolerance;
+  classes = measured["silu_fp16"]["classes"];
+  CHECK(is_earned(classes, tolerance));
+  for (auto& [kind, found] : classes.items())
+    if (kind != "declared" && kind != "overflow")
+      found["error_over_tolerance_max"] = found["error_over_tolerance_max"].get<double>() / 2;
+  CHECK_FALSE(is_earned(classes, tolerance));
 }
 
 /// Forms of a contract's reference (opcode with its modifiers): how many, and how many of them the
@@ -232,18 +277,28 @@ TEST_CASE("the table of what was executed is true of the PTX as it is") {
       ++count;
     }
   CHECK(count == covered.size());
-  CHECK(ran >= 162);
+  CHECK(ran == count);
 }
 
-TEST_CASE("every fake of a contract that can be run is rejected by the test gate") {
-  Json fakes = Json::parse(slurp(root / "suite/fakes.json"));
-  std::size_t all = 0;
-  for (const auto& [name, row] : fakes.items()) {
-    INFO(name);
-    CHECK(row["status"] != "wrong");
-    all += row["status"] == "all rejected";
+TEST_CASE("the five fakes of every contract were rejected by the test gate") {
+  std::map<std::string, Json> known;
+  std::istringstream lines(slurp(root / "suite/fakes.jsonl"));
+  for (std::string line; std::getline(lines, line);) {
+    Json row = Json::parse(line);
+    known[row["contract"]] = row;
   }
-  CHECK(all >= 87);
+  std::size_t count = 0;
+  for (const char* home : {"suite/contracts", "suite/semantics/contracts"})
+    for (const fs::path& folder : folders_with(home, "contract.toml")) {
+      INFO(folder.string());
+      const Json& row = known[folder.filename()];
+      CHECK(row.value("ptx_sha256", "") == hex(sha256(slurp(folder / "reference.ptx"))));
+      CHECK(row.value("status", "") == "all rejected");
+      CHECK(row.value("fakes", Json::object()).size() == 5);
+      ++count;
+    }
+  CHECK(count == 165);
+  CHECK(known.size() == count);
 }
 
 TEST_CASE("a measured pair names two files, one launch each and the contract of both") {

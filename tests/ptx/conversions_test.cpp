@@ -149,5 +149,31 @@ TEST_CASE("a half that was never set stays apart from the other") {
   CHECK(launch.result.trap->kind == TrapKind::undefined_value);
 }
 
+TEST_CASE("packed arithmetic keeps an undefined half apart from the other") {
+  // %h0 is 1.0, and the upper half of %r1; its lower half, %h7, was never set.
+  std::string pair = "mov.b16 %h0, 0x3C00;\nmov.b32 %r2, {%h0, %h0};\nmov.b32 %r1, {%h7, %h0};\n";
+  std::string sum = "add.f16x2 %r1, %r1, %r2;\n", product = "fma.rn.f16x2 %r1, %r2, %r1, %r1;\n";
+  std::string apart = "mov.b32 {%h2, %h1}, %r1;\n";
+  auto run = [](const std::string& text) {
+    Launched launch;
+    launch.add(std::vector<std::uint32_t>(1));
+    launch.add(std::vector<std::uint32_t>(1));
+    launch.run(body_text(".reg .b32 %r<4>;\n.reg .b16 %h<8>;", text));
+    std::optional<TrapKind> kind;
+    if (launch.result.trap) kind = launch.result.trap->kind;
+    return kind;
+  };
+  for (const std::string& row : {sum, product, sum + product}) {
+    CHECK(run(pair + row + apart + "st.global.u16 [%out], %h1;") == std::nullopt);
+    CHECK(run(pair + row + apart + "st.global.u16 [%out], %h2;") == TrapKind::undefined_value);
+    CHECK(run(pair + row + "st.global.u32 [%out], %r1;") == TrapKind::undefined_value);
+  }
+  // What had a whole pair before has a half less afterwards, and is whole again once it is set.
+  CHECK(run(pair + "add.f16x2 %r2, %r2, %r1;\nst.global.u32 [%out], %r2;") ==
+        TrapKind::undefined_value);
+  CHECK(run(pair + sum + "mov.b16 %h7, %h0;\nmov.b32 %r1, {%h7, %h0};\n" + product +
+            "st.global.u32 [%out], %r1;") == std::nullopt);
+}
+
 }  // namespace
 }  // namespace lathe::ptx

@@ -2,6 +2,7 @@
 
 import json
 import re
+import statistics
 import unittest
 
 import place
@@ -107,6 +108,20 @@ class Baselines(unittest.TestCase):
             medians = {label: (s[29] + s[30]) / 2 for label, s in finals.items()}
             if medians:
                 self.assertEqual(medians[row["chosen"]], min(medians.values()), name)
+
+    def test_each_row_of_the_survey_agrees_within_a_twentieth_or_says_why(self):
+        survey = json.loads((place.ROOT / "suite/baselines/survey.json").read_text())["kernels"]
+        self.assertEqual(len(survey), 24)
+        document = (place.ROOT / "docs/BASELINES.md").read_text()
+        apart = 0
+        for name, row in survey.items():
+            ours = self.measured["kernels"][name]
+            samples = ours["configs"][ours["chosen"]]["final_samples_us"]
+            gap = statistics.median(samples) / row["median_us"] - 1
+            why = row["why"] if abs(gap) > 0.05 else ""
+            self.assertIn(f"| {row['median_us']} | {100 * gap:+.1f} % | {why} |", document, name)
+            apart += bool(why)
+        self.assertGreater(apart, 0)
 
     def test_the_device_and_its_versions_are_named(self):
         for key in ("device", "driver_version", "cuda", "assembler", "triton", "date", "method"):

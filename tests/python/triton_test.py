@@ -9,6 +9,7 @@ import unittest
 from pathlib import Path
 
 import place
+import schema
 
 FAKE = """
 import sys
@@ -23,6 +24,30 @@ module = {{"capture": capture, "run": run}}[command]
 status = module.run(module.parser().parse_args(words))
 print("functions", [f for _, _, f in triton.runtime.driver.active.launches], file=sys.stderr)
 sys.exit(status)
+"""
+
+# Two kernels; Triton has no range of a hundred.
+SOURCE = """
+import triton
+import triton.language as tl
+from lathe_triton import Config, Contract, Tensor
+
+
+@triton.jit
+def double_kernel(x, y, COUNT: tl.constexpr):
+    at = tl.arange(0, COUNT)
+    tl.store(y + at, tl.load(x + at) * 2)
+
+
+def contracts():
+    for count in (128, 100):
+        yield Contract(
+            name=f"double_{count}", dtype="fp32", kernel=double_kernel, oracle=None, grid=(1,),
+            arguments=[Tensor("x", "f32", (count,), "input"),
+                       Tensor("y", "f32", (count,), "output")],
+            constants={"COUNT": count}, tuning=[Config(num_warps=4)],
+            tolerance={"absolute": 0.0, "relative": 1e-6, "error_factor": 2.0},
+            precision={"operand": "f32", "accumulate": "f32"})
 """
 
 
@@ -68,6 +93,25 @@ class Triton(unittest.TestCase):
             if report["triton"] == "3.6.0":
                 self.compare(Path(folder) / "out")
             self.run_winner(folder, program)
+
+    def test_export_makes_what_triton_compiles_and_quotes_it_where_it_refuses(self):
+        with tempfile.TemporaryDirectory() as folder:
+            source = Path(folder) / "double.py"
+            source.write_text(SOURCE)
+            environment = {**os.environ, "PYTHONPATH": str(place.ROOT / "python")}
+            words = ["export", "--installed", "--target", "sm_90a", "--out", folder, str(source)]
+            end = subprocess.run([self.python, "-B", "-m", "lathe_triton", *words, "--json"],
+                                 capture_output=True, text=True, env=environment)
+            answer = json.loads(end.stdout)
+            self.assertEqual(schema.complaints(answer), [])
+            self.assertEqual(end.returncode, 1)
+            self.assertEqual(sorted(Path(path).name for path in answer["files"]),
+                             ["contract.toml", "reference.ptx"])
+            self.assertTrue(all((Path(folder) / path).exists() for path in answer["files"]))
+            self.assertEqual([row["contract"] for row in answer["refused"]],
+                             ["double_100 fp32 sm_90a"])
+            self.assertIn("power of 2", answer["refused"][0]["error"])
+            self.assertIn("not supported by Triton: double_100 fp32 sm_90a: ", end.stderr)
 
     def compare(self, out):
         """With what was captured on an H200: the same kernels, but for the tuned one's choice."""
