@@ -127,7 +127,9 @@ void OrderObserver::write(OrderCell& cell, const Touch& touch, const OrderStamp&
   bool unchanged = !access.asynchronous && (access.unchanged >> touch.lane & 1) != 0;
   auto meet = [&](const OrderStamp& earlier, bool was_write) {
     if (earlier.lanes == 0) return;
-    if (earlier.strong && stamp.strong && atomics_.commute(earlier.instruction, stamp.instruction))
+    // What units and threads do to an mbarrier is what it is for.
+    if (earlier.strong && stamp.strong &&
+        (access.mbarrier || atomics_.commute(earlier.instruction, stamp.instruction)))
       return;
     if (was_write && earlier.under_way) {
       report(OrderFinding::Kind::early_write, touch, address, earlier,
