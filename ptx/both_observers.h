@@ -18,6 +18,10 @@ class Both {
 
   Both(A& first, B& second) : a_(first), b_(second) {}
 
+  void on_cluster(std::uint32_t blocks) {
+    a_.on_cluster(blocks);
+    b_.on_cluster(blocks);
+  }
   void on_block(const Program& program, std::uint64_t block, std::uint32_t warps,
                 std::uint32_t threads) {
     a_.on_block(program, block, warps, threads);

@@ -63,6 +63,7 @@ class CostObserver {
   void restart() { *this = CostObserver(CostLatencies(latencies_)); }
   const CostCounters& counters() const { return counters_; }
 
+  void on_cluster(std::uint32_t) {}
   void on_block(const Program& program, std::uint64_t block, std::uint32_t warps,
                 std::uint32_t threads);
   void on_block_end();

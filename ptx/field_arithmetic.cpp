@@ -256,8 +256,8 @@ std::uint64_t Arithmetic::note_comparison(const Number& difference, bool equalit
 void Arithmetic::note_side(const Number& difference, Question question, std::uint64_t comparison) {
   std::uint64_t key = key_of(question == Question::below ? difference : negate(difference));
   if (summary_.sides.size() < Summary::sides_max)
-    summary_.sides.try_emplace(
-        key, Summary::Side{comparison, static_cast<std::uint32_t>(instruction_)});
+    summary_.sides.try_emplace(key,
+                               Summary::Side{comparison, static_cast<std::uint32_t>(instruction_)});
   else
     summary_.keys_cut = true;
 }

@@ -75,7 +75,7 @@ class Machine {
     std::array<std::uint32_t, lane_count> cluster_phase{};  // Of the barrier that it arrived at.
     Mask arrived_cluster = 0;
     std::set<std::array<std::uint64_t, 3>> given_up;  // Waits, by operation, mbarrier and phase.
-    std::uint32_t polled = none;  // The part that gave way last.
+    std::uint32_t polled = none;                      // The part that gave way last.
     std::array<std::uint32_t, lane_count> bulk_open{}, bulk_groups{};  // Of each lane.
   };
   struct Waiting {

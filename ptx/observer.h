@@ -102,7 +102,9 @@ struct UnitEvent {
 
 /// Who has something to say of doubtful waits says so.
 template <class Observer>
-concept DoubtsWaits = requires { requires Observer::doubts_waits; };
+concept DoubtsWaits = requires {
+  requires Observer::doubts_waits;
+};
 
 struct NoObserver {
   static constexpr bool active = false;
@@ -111,6 +113,8 @@ struct NoObserver {
   /// Whether a wait that may give up does so once, the first time that a warp comes to it.
   static constexpr bool doubts_waits = false;
 
+  /// So many blocks run as one, from the next on_block on.
+  void on_cluster(std::uint32_t /*blocks*/) {}
   void on_block(const Program&, std::uint64_t /*block*/, std::uint32_t /*warps*/,
                 std::uint32_t /*threads*/) {}
   void on_block_end() {}

@@ -30,6 +30,7 @@ void OrderObserver::begin(std::uint64_t block, std::uint32_t warps, std::uint32_
   shape_ = {warps, threads};
   phased_ = false;
   passed_on_.clear();
+  met_.clear();
   shared_.clear();
   tensor_.clear();
   phases_.clear();
@@ -39,8 +40,6 @@ void OrderObserver::begin(std::uint64_t block, std::uint32_t warps, std::uint32_
   arrivals_.clear();
   read_only_.clear();
 }
-
-void OrderObserver::on_block_end() {}
 
 OrderStamp OrderObserver::stamp_of(const Access& access, std::uint32_t lane) const {
   OrderStamp stamp;
@@ -234,6 +233,7 @@ void OrderObserver::on_access(const Access& access) {
   if (access.unit != Unit::thread || access.space == Space::tensor) return unit_access(access);
   if (access.relaxed) note_strong(access);
   if (access.space == Space::shared) {
+    if (blocks_ > 1) check_begun(access);
     each_lane(access.mask, [&](std::uint32_t lane) {
       touch_words(shared_, {&access, lane, (*access.addresses)[lane]}, true);
     });
@@ -350,9 +350,8 @@ void OrderObserver::on_fence(std::uint32_t warp, std::uint32_t, Mask mask, char 
   }
   for (bool global : {false, true})
     if (proxy == Proxy::async || proxy == (global ? Proxy::async_global : Proxy::async_shared))
-      each_lane(mask, [&](std::uint32_t lane) {
-        clocks_.proxy_fence(warp * lane_count + lane, global);
-      });
+      each_lane(mask,
+                [&](std::uint32_t lane) { clocks_.proxy_fence(warp * lane_count + lane, global); });
 }
 
 void OrderObserver::on_mbarrier_init(std::uint32_t, std::uint32_t, std::uint64_t offset,

@@ -15,17 +15,19 @@
 // An asynchronous unit's accesses come after what its issuer knows, and before what those know who
 // were told of its end. What a thread wrote is seen by a unit, or overwritten by it, only behind a
 // fence.proxy.async on the way from one to the other: the writer's, before it released the write,
-// or the issuer's, after it acquired it. cp.async is exempt, since Triton's products of copied tiles
-// rest on that.
+// or the issuer's, after it acquired it. cp.async is exempt, since Triton's products of copied
+// tiles rest on that.
 //
 // Whether a phase of an mbarrier may end too early is a matter of what happens before what, which
 // is more than memory's order: an arrival that orders no memory still comes after the thread's
-// waits, and so do the bytes of a copy after those of its issuer. A second set of clocks follows it.
+// waits, and so do the bytes of a copy after those of its issuer. A second set of clocks follows
+// it.
 
 #include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -57,6 +59,7 @@ struct OrderFinding {
     uninitialised,  // A read of shared memory that nothing wrote. A fault only where it matters,
                     // which the domain knows; kept apart from the others.
     barrier,        // Two arrivals at one barrier, either of which may be part of its completion.
+    absent,         // Shared memory of a block that may not have begun, or may have ended.
   };
   Kind kind = Kind::race;
   Space space = Space::shared;
@@ -95,8 +98,11 @@ class OrderObserver {
     begin(block, warps, threads);
     registers_.begin(program, warps);
   }
+  void on_cluster(std::uint32_t blocks) { blocks_ = blocks; }
   void begin(std::uint64_t block, std::uint32_t warps, std::uint32_t threads);
-  void on_block_end();
+  void on_block_end() {
+    if (blocks_ > 1) check_ends();
+  }
   void on_issue(std::uint32_t warp, std::uint32_t instruction, Mask active) {
     if (registers_.any() && active != 0) touch_registers(warp, instruction, active);
   }
@@ -176,6 +182,13 @@ class OrderObserver {
   void check_phase_before(std::uint32_t warp, std::uint32_t instruction, Mask mask,
                           std::uint64_t offset, std::uint64_t phase);
   void make_apart(const Access& access);
+  // order_cluster.cpp
+  std::uint32_t block_of(std::uint32_t warp) const { return warp * blocks_ / shape_[0]; }
+  template <class Holds>
+  bool some_thread(std::uint32_t block, Holds&& holds) const;
+  void check_begun(const Access& access);
+  void check_ends();
+  void check_end(std::uint64_t word, const OrderStamp& stamp);
   void report_at(OrderFinding::Kind kind, Space space, std::uint64_t address, std::uint32_t first,
                  std::uint32_t second, std::uint32_t warp, Mask mask);
   void touch_words(OrderCells& cells, const Touch& touch, bool shared);
@@ -196,10 +209,12 @@ class OrderObserver {
   bool across_blocks_;
   std::uint64_t block_ = 0;
   OrderClocks clocks_;
-  OrderClocks happened_;    // What happens before what; from the first mbarrier on.
-  bool phased_ = false;     // Whether there was one.
+  OrderClocks happened_;                  // What happens before what; from the first mbarrier on.
+  bool phased_ = false;                   // Whether there was one.
   std::array<std::uint32_t, 2> shape_{};  // Warps and threads.
-  std::map<std::uint32_t, std::uint32_t> passed_on_;  // Makers' clocks at fences, by thread.
+  std::uint32_t blocks_ = 1;              // Of the cluster.
+  std::set<std::pair<std::uint32_t, std::uint32_t>> met_;  // Threads, and blocks that they know of.
+  std::map<std::uint32_t, std::uint32_t> passed_on_;       // Makers' clocks at fences, by thread.
   OrderCells shared_;
   std::map<std::uint32_t, OrderCells> global_;     // By buffer; of this block.
   std::map<std::uint32_t, OrderBlocks> between_;   // By buffer; of the run.

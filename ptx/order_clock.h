@@ -45,7 +45,8 @@ class OrderClocks {
   void token_acquire(std::uint64_t token, std::uint64_t phase, std::uint32_t warp, Mask mask);
   /// An arrival that orders nothing itself: it passes on what the threads knew at their last
   /// memory fence.
-  void token_release_fenced(std::uint64_t token, std::uint64_t phase, std::uint32_t warp, Mask mask);
+  void token_release_fenced(std::uint64_t token, std::uint64_t phase, std::uint32_t warp,
+                            Mask mask);
   void token_forget(std::uint64_t token);
   /// Forgets the phases before this one.
   void token_forget_before(std::uint64_t token, std::uint64_t phase);

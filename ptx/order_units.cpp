@@ -24,7 +24,8 @@ std::string_view name_of(OrderFinding::Kind kind) {
                                     std::string_view("early_register"),
                                     std::string_view("unfenced_register"),
                                     std::string_view("uninitialised"),
-                                    std::string_view("barrier")};
+                                    std::string_view("barrier"),
+                                    std::string_view("absent")};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -45,6 +46,8 @@ std::string_view explain(OrderFinding::Kind kind) {
       return "a wgmma uses a register that was touched since the last wgmma.fence";
     case Kind::barrier:
       return "two arrivals at one barrier that may come in either order";
+    case Kind::absent:
+      return "uses shared memory of a block that may not have begun, or may have ended";
     default:
       return {};
   }

@@ -90,8 +90,8 @@ std::string tensor_text(const std::string& name, const std::string& type, const 
 std::string contract_text(const Frame& frame, const Values& shown) {
   std::string text = "format = 1\nname = \"pair\"\nentry = \"pair\"\ntarget = \"" + frame.target +
                      "\"\nptx_isa = \"9.0\"\n[launch]\ngrid = [" + std::to_string(frame.blocks) +
-                     ", 1, 1]\nblock = [" + std::to_string(frame.threads) +
-                     ", 1, 1]\ncluster = [" + std::to_string(frame.cluster) + ", 1, 1]\n";
+                     ", 1, 1]\nblock = [" + std::to_string(frame.threads) + ", 1, 1]\ncluster = [" +
+                     std::to_string(frame.cluster) + ", 1, 1]\n";
   for (const auto* tensors : {&frame.inputs, &frame.outputs})
     for (const auto& [name, type] : *tensors)
       text += "[[parameter]]\nname = \"" + name + "\"\ntensor = \"" + name + "\"\n";
