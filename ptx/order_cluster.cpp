@@ -3,6 +3,7 @@
 
 #include "ptx/order.h"
 #include "ptx/order_names.h"
+#include "ptx/program.h"
 #include "ptx/window.h"
 
 namespace lathe::ptx {
@@ -33,6 +34,13 @@ void OrderObserver::check_begun(const Access& access) {
 void OrderObserver::check_end(std::uint64_t word, const OrderStamp& stamp) {
   auto block = static_cast<std::uint32_t>(word * 4 >> rank_shift);
   if (stamp.lanes == 0 || stamp.warp >= shape_[0] || block == block_of(stamp.warp)) return;
+  // The mbarrier that a unit tells stands for the unit's end, which its block waits for or not.
+  if (program_ != nullptr) {
+    Effect effect = program_->operations[stamp.instruction].effect;
+    if (effect == Effect::bulk_copy || effect == Effect::store_async ||
+        effect == Effect::tensor_commit)
+      return;
+  }
   each_lane(stamp.lanes, [&](std::uint32_t lane) {
     std::uint32_t thread = stamp.warp * lane_count + lane;
     if (!some_thread(block,

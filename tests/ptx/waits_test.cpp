@@ -163,4 +163,20 @@ TEST_CASE("the fence of new mbarriers passes on nothing else") {
   CHECK(both(early).found(Kind::race));
 }
 
+TEST_CASE("another block's shared memory is there from its begin to its end") {
+  const std::string sync = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n";
+  const std::string store =
+      "mov.u32 %rank, %cluster_ctarank;\nxor.b32 %n, %rank, 1;\nmov.u32 %s, data;\n"
+      "mad.lo.u32 %s, %tid, 4, %s;\nmapa.shared::cluster.u32 %far, %s, %n;\n";
+  const std::string use = "st.shared::cluster.u32 [%far], %tid;\n";
+  CHECK(good(both(store + sync + use + sync)));
+  CHECK(both(store + use + sync).found(Kind::absent));
+  CHECK(both(store + sync + use).found(Kind::absent));
+  // One thread that stays is enough, and a barrier of the own block says nothing of the other.
+  CHECK(good(both(store + sync + use +
+                  "barrier.cluster.arrive.aligned;\nsetp.lt.u32 %p, %tid, 32;\n"
+                  "@!%p bra GONE;\nbarrier.cluster.wait.aligned;\nGONE:\n")));
+  CHECK(both(store + "bar.sync 0;\n" + use + sync).found(Kind::absent));
+}
+
 }  // namespace lathe::ptx
