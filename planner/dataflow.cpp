@@ -6,7 +6,6 @@
 #include <array>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 
 namespace lathe::planner {
 
@@ -139,6 +138,7 @@ Flow::Flow(const ptx::Function& function) : function_(function) {
   mentions_.resize(count);
   scope_of_.resize(count);
   number_registers();
+  place_labels();
   cut_blocks();
   connect_blocks();
 }
@@ -210,37 +210,55 @@ std::optional<RegisterId> Flow::find(Index index, std::string_view name) const {
   return std::nullopt;
 }
 
-/// Of each label that an instruction or directive names, the instruction that follows it.
-std::vector<Index> Flow::label_places(std::vector<std::string_view>& names) {
-  std::unordered_set<std::string_view> labels, used, placed;
-  for (const ptx::Label& label : function_.labels) labels.insert(label.name);
-  for (const Instruction& instruction : function_.instructions)
-    for (const Operand& operand : instruction.operands)
-      if (operand.kind == Operand::Kind::name && labels.contains(operand.text))
-        used.insert(operand.text);
+/// Where labels stand, by the braces around them: a name may be a label of several.
+void Flow::place_labels() {
   for (const ptx::Directive& directive : function_.body_directives)
     if (!directive.text.starts_with(".loc"))
       certain_ = certain_ && directive.text.starts_with(".pragma");
-  std::vector<Index> places;
+  around_.assign(1, 0);
+  in_braces_.resize(size());
+  std::uint32_t braces = 0;
   Index next = 0;
   for (const Statement& statement : function_.statements) {
-    if (statement.kind == Statement::Kind::instruction) next = statement.index + 1;
-    if (statement.kind != Statement::Kind::label) continue;
-    std::string_view name = function_.labels[statement.index].name;
-    if (!used.contains(name)) continue;
-    if (!placed.insert(name).second) certain_ = false;
-    names.push_back(name);
-    places.push_back(next);
+    switch (statement.kind) {
+      case Statement::Kind::open_scope:
+        around_.push_back(braces);
+        braces = static_cast<std::uint32_t>(around_.size() - 1);
+        break;
+      case Statement::Kind::close_scope:
+        braces = around_[braces];
+        break;
+      case Statement::Kind::instruction:
+        in_braces_[statement.index] = braces;
+        next = statement.index + 1;
+        break;
+      case Statement::Kind::label:
+        if (!labels_.try_emplace({braces, function_.labels[statement.index].name}, next).second)
+          certain_ = false;
+        break;
+      default:
+        break;
+    }
   }
-  return places;
+}
+
+/// The instruction that follows the label of this name that `index` sees: that of the nearest
+/// braces.
+std::optional<Index> Flow::target(Index index, std::string_view name) const {
+  for (std::uint32_t braces = in_braces_[index];; braces = around_[braces]) {
+    if (auto found = labels_.find({braces, name}); found != labels_.end()) return found->second;
+    if (braces == 0) return std::nullopt;
+  }
 }
 
 void Flow::cut_blocks() {
-  std::vector<std::string_view> names;
-  std::vector<Index> leaders = label_places(names);
-  leaders.push_back(0);
-  for (Index i = 0; i < size(); ++i)
+  std::vector<Index> leaders{0};
+  for (Index i = 0; i < size(); ++i) {
     if (ends_block(at(i))) leaders.push_back(i + 1);
+    for (const Operand& operand : at(i).operands)
+      if (operand.kind == Operand::Kind::name)
+        if (auto place = target(i, operand.text)) leaders.push_back(*place);
+  }
   std::sort(leaders.begin(), leaders.end());
   leaders.erase(std::unique(leaders.begin(), leaders.end()), leaders.end());
   block_of_.resize(size());
@@ -254,24 +272,24 @@ void Flow::cut_blocks() {
 }
 
 void Flow::connect_blocks() {
-  std::vector<std::string_view> names;
-  std::vector<Index> places = label_places(names);
   auto join = [&](std::uint32_t from, Index place) {
     if (place >= size()) return;  // Past the last instruction: the function's end.
     blocks_[from].next.push_back(block_of_[place]);
     blocks_[block_of_[place]].previous.push_back(from);
   };
   for (std::uint32_t b = 0; b < blocks_.size(); ++b) {
-    const Instruction& last = at(blocks_[b].end - 1);
+    Index end = blocks_[b].end - 1;
+    const Instruction& last = at(end);
     bool goes_on = last.guard.has_value() || !ends_block(last);
     if (goes_on) join(b, blocks_[b].end);
     if (last.opcode == "brx") certain_ = false;
     if (last.opcode != "bra") continue;
-    bool found = false;
-    for (std::size_t i = 0; i < names.size(); ++i)
-      if (!last.operands.empty() && names[i] == last.operands[0].text)
-        join(b, places[i]), found = true;
-    if (!found) certain_ = false;
+    std::optional<Index> place;
+    if (!last.operands.empty()) place = target(end, last.operands[0].text);
+    if (place)
+      join(b, *place);
+    else
+      certain_ = false;
   }
 }
 

@@ -5,8 +5,10 @@
 // may not happen, and what is not understood answers nothing.
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ptx/module.h"
@@ -32,7 +34,7 @@ class Flow {
   const ptx::Instruction& at(Index index) const { return function_.instructions[index]; }
   Index size() const { return static_cast<Index>(function_.instructions.size()); }
 
-  /// The blocks' arrows are complete: no indirect branch, no label with two places.
+  /// The blocks' arrows are complete: no indirect branch, no label twice in the same braces.
   bool certain() const { return certain_; }
   const std::vector<Block>& blocks() const { return blocks_; }
   std::uint32_t block_of(Index index) const { return block_of_[index]; }
@@ -66,9 +68,10 @@ class Flow {
   void note(Index index, const ptx::Operand& operand, const Names& names, bool written);
   void note_instruction(Index index, const Names& names);
   RegisterId intern(const Names& names, std::uint64_t key, std::string_view type);
+  void place_labels();
+  std::optional<Index> target(Index index, std::string_view name) const;
   void cut_blocks();
   void connect_blocks();
-  std::vector<Index> label_places(std::vector<std::string_view>& names);
 
   const ptx::Function& function_;
   bool certain_ = true;
@@ -77,6 +80,8 @@ class Flow {
   // The names that each instruction mentions, beside the registers they are.
   std::vector<std::vector<std::pair<std::string_view, RegisterId>>> mentions_;
   std::vector<std::uint32_t> scope_of_;
+  std::vector<std::uint32_t> around_, in_braces_;  // Of braces those around; of an instruction.
+  std::map<std::pair<std::uint32_t, std::string_view>, Index> labels_;
   std::vector<Block> blocks_;
   std::vector<std::uint32_t> block_of_;
 };

@@ -14,9 +14,14 @@ class Both {
  public:
   static constexpr bool active = true;
   static constexpr bool compares_writes = A::compares_writes || B::compares_writes;
+  static constexpr bool doubts_waits = DoubtsWaits<A> || DoubtsWaits<B>;
 
   Both(A& first, B& second) : a_(first), b_(second) {}
 
+  void on_cluster(std::uint32_t blocks) {
+    a_.on_cluster(blocks);
+    b_.on_cluster(blocks);
+  }
   void on_block(const Program& program, std::uint64_t block, std::uint32_t warps,
                 std::uint32_t threads) {
     a_.on_block(program, block, warps, threads);
@@ -66,14 +71,14 @@ class Both {
     b_.on_mbarrier_init(warp, at, offset, count);
   }
   void on_mbarrier_arrive(std::uint32_t warp, std::uint32_t at, Mask mask, std::uint64_t offset,
-                          std::uint64_t phase) {
-    a_.on_mbarrier_arrive(warp, at, mask, offset, phase);
-    b_.on_mbarrier_arrive(warp, at, mask, offset, phase);
+                          std::uint64_t phase, bool relaxed) {
+    a_.on_mbarrier_arrive(warp, at, mask, offset, phase, relaxed);
+    b_.on_mbarrier_arrive(warp, at, mask, offset, phase, relaxed);
   }
   void on_mbarrier_wait(std::uint32_t warp, std::uint32_t at, Mask mask, std::uint64_t offset,
-                        std::uint64_t phase) {
-    a_.on_mbarrier_wait(warp, at, mask, offset, phase);
-    b_.on_mbarrier_wait(warp, at, mask, offset, phase);
+                        std::uint64_t phase, bool relaxed) {
+    a_.on_mbarrier_wait(warp, at, mask, offset, phase, relaxed);
+    b_.on_mbarrier_wait(warp, at, mask, offset, phase, relaxed);
   }
   void on_unit(const UnitEvent& event) {
     a_.on_unit(event);

@@ -261,13 +261,13 @@ void CostObserver::on_async_wait(std::uint32_t warp, std::uint32_t, Mask, std::u
 }
 
 void CostObserver::on_mbarrier_arrive(std::uint32_t warp, std::uint32_t, Mask, std::uint64_t offset,
-                                      std::uint64_t phase) {
+                                      std::uint64_t phase, bool) {
   std::uint64_t& latest = phases_[{offset, phase}];
   latest = std::max(latest, warps_[warp].cursor);
 }
 
 void CostObserver::on_mbarrier_wait(std::uint32_t warp, std::uint32_t, Mask, std::uint64_t offset,
-                                    std::uint64_t phase) {
+                                    std::uint64_t phase, bool) {
   auto found = phases_.find({offset, phase});
   if (found == phases_.end()) return;
   warps_[warp].restart(std::max(warps_[warp].cursor, found->second + latencies_.barrier));

@@ -63,6 +63,7 @@ class CostObserver {
   void restart() { *this = CostObserver(CostLatencies(latencies_)); }
   const CostCounters& counters() const { return counters_; }
 
+  void on_cluster(std::uint32_t) {}
   void on_block(const Program& program, std::uint64_t block, std::uint32_t warps,
                 std::uint32_t threads);
   void on_block_end();
@@ -78,9 +79,9 @@ class CostObserver {
   void on_fence(std::uint32_t, std::uint32_t, Mask, char, Proxy) {}
   void on_mbarrier_init(std::uint32_t, std::uint32_t, std::uint64_t, std::uint32_t) {}
   void on_mbarrier_arrive(std::uint32_t warp, std::uint32_t, Mask, std::uint64_t offset,
-                          std::uint64_t phase);
+                          std::uint64_t phase, bool);
   void on_mbarrier_wait(std::uint32_t warp, std::uint32_t, Mask, std::uint64_t offset,
-                        std::uint64_t phase);
+                        std::uint64_t phase, bool);
   void on_unit(const UnitEvent& event);
   void on_branch(std::uint32_t warp, std::uint32_t, Mask, Mask);
   void on_exit(std::uint32_t, std::uint32_t, Mask) {}

@@ -82,10 +82,11 @@ bool Decoder::barrier() {
 bool Decoder::fence() {
   Operation& op = emit(Effect::fence);
   op.scope = has("sys") ? 's' : has("cta") ? 'c' : has("cluster") ? 'l' : 'g';
-  // Of the async proxy. The fence of new mbarriers makes them known to it too.
+  // Of the async proxy.
   op.flag = has("proxy") && !has("alias") && !has("tensormap::generic");
   if (op.flag) op.space = space_of(*now_);
-  if (has("mbarrier_init") || has("tensormap::generic")) op.scope = 'm';  // Of these alone.
+  if (has("mbarrier_init")) op.scope = 'b';  // Of these alone.
+  if (has("tensormap::generic")) op.scope = 'm';
   return true;
 }
 

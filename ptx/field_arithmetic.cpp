@@ -56,6 +56,9 @@ void Summary::add(const Summary& more) {
   unguarded_keys.insert(more.unguarded_keys.begin(), more.unguarded_keys.end());
   divisor_keys.insert(more.divisor_keys.begin(), more.divisor_keys.end());
   comparison_keys.insert(more.comparison_keys.begin(), more.comparison_keys.end());
+  sides.insert(more.sides.begin(), more.sides.end());
+  winner_keys.insert(more.winner_keys.begin(), more.winner_keys.end());
+  tied.insert(more.tied.begin(), more.tied.end());
   keys_cut |= more.keys_cut;
   largest = std::max(largest, more.largest);
   smallest = std::min(smallest, more.smallest);
@@ -154,7 +157,7 @@ Number Arithmetic::absolute(const Number& number) {
   if (!number.finite()) return number.special == Special::minus_infinity ? negate(number) : number;
   Number a = settled(number);
   if (!a.is(not_negative)) {
-    if (!a.is(not_positive)) note_comparison(a, false);
+    if (!a.is(not_positive)) summary_.winner_keys.insert(note_comparison(a, false));
     if (a.shadow < 0) a = negate(a);
     a.set = 0;
     a.reversed = false;
@@ -240,12 +243,22 @@ void Arithmetic::note_divisor(const Number& a) {
   }
 }
 
-void Arithmetic::note_comparison(const Number& difference, bool equality) {
+std::uint64_t Arithmetic::note_comparison(const Number& difference, bool equality) {
   ++summary_.comparisons;
   std::uint64_t key = std::min(key_of(difference), key_of(negate(difference)));
   if (equality) key = mix(key, 1);
   if (summary_.comparison_keys.size() < Summary::keys_max)
     summary_.comparison_keys.insert(key);
+  else
+    summary_.keys_cut = true;
+  return key;
+}
+
+void Arithmetic::note_side(const Number& difference, Question question, std::uint64_t comparison) {
+  std::uint64_t key = key_of(question == Question::below ? difference : negate(difference));
+  if (summary_.sides.size() < Summary::sides_max)
+    summary_.sides.try_emplace(key,
+                               Summary::Side{comparison, static_cast<std::uint32_t>(instruction_)});
   else
     summary_.keys_cut = true;
 }
@@ -256,7 +269,7 @@ void Arithmetic::note_winner(const Maximum& pair) {
   Number difference;
   difference.valid = a.valid & b.valid;
   difference.r = moduli_->add(a.r, b.r) == Residues{} ? a.r : moduli_->sub(a.r, b.r);
-  note_comparison(difference, false);
+  summary_.winner_keys.insert(note_comparison(difference, false));
 }
 
 Number Arithmetic::divide(const Number& left, const Number& right) {

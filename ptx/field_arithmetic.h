@@ -6,12 +6,17 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "ptx/field_maximum.h"
 
 namespace lathe::ptx::field {
+
+/// Of two numbers: whether the first is below the second, or above it, or equal. Not below is the
+/// same question as below.
+enum class Question : std::uint8_t { below, above, equal };
 
 /// Facts of all blocks that one program ran at one point.
 struct Summary {
@@ -29,6 +34,18 @@ struct Summary {
   /// What data was compared with what, as the residues of the difference up to its sign; questions
   /// of equality apart. A maximum of two is a comparison, and an absolute value is one with 0.
   std::unordered_set<std::uint64_t> comparison_keys;
+  /// Questions of order by the residues of what is asked to be negative, while the two were never
+  /// equal: by whom, and which comparison it is. Cut at sides_max.
+  struct Side {
+    std::uint64_t comparison = 0;
+    std::uint32_t instruction = 0;
+  };
+  std::unordered_map<std::uint64_t, Side> sides;
+  static constexpr std::size_t sides_max = 1u << 18;
+  /// Comparisons by a maximum, which is the same on both sides of a tie.
+  std::unordered_set<std::uint64_t> winner_keys;
+  /// Instructions that compared equals.
+  std::unordered_set<std::uint32_t> tied;
   /// Magnitudes that results of instructions took, zero aside: over the reals (x * c) / c is x, as
   /// floats it may be infinite or 0.
   double largest = 0, smallest = 1.7976931348623157e308;
@@ -85,8 +102,8 @@ class Arithmetic {
   Number literal(double value, Type type) const { return point_->literal(value, type); }
   Number poison() const;
 
-  /// -1, 0, 1, or nothing for NaN and poison. `equality`: only whether they are equal is asked.
-  std::optional<int> order(const Number& a, const Number& b, bool equality = false);
+  /// -1, 0, 1, or nothing for NaN and poison.
+  std::optional<int> order(const Number& a, const Number& b, Question question);
 
   /// The result of one more operation in this format: rounded where it can be narrower than what
   /// came in.
@@ -109,7 +126,9 @@ class Arithmetic {
   std::uint32_t negated_term(std::uint32_t term) const;
   bool guarded(const Number& a) const;
   void note_divisor(const Number& a);
-  void note_comparison(const Number& difference, bool equality);
+  /// The key of the comparison.
+  std::uint64_t note_comparison(const Number& difference, bool equality);
+  void note_side(const Number& difference, Question question, std::uint64_t comparison);
   void note_winner(const Maximum& pair);
   const Residues& inverse(const Residues& a) const;
   std::uint32_t leaf_of(const Number& a);

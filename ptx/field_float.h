@@ -144,9 +144,14 @@ bool compare(Form f, const NumberValue<T>& a, const NumberValue<T>& b) {
     a.field->complain(ComplaintKind::undefined, "an undefined value is compared");
     return false;
   }
-  bool equality = f.comparison == Comparison::eq || f.comparison == Comparison::ne ||
-                  f.comparison == Comparison::equ || f.comparison == Comparison::neu;
-  std::optional<int> order = a.field->arithmetic().order(x, y, equality);
+  Question question = Question::below;  // Or not below.
+  if (f.comparison == Comparison::eq || f.comparison == Comparison::ne ||
+      f.comparison == Comparison::equ || f.comparison == Comparison::neu)
+    question = Question::equal;
+  if (f.comparison == Comparison::gt || f.comparison == Comparison::le ||
+      f.comparison == Comparison::gtu || f.comparison == Comparison::leu)
+    question = Question::above;
+  std::optional<int> order = a.field->arithmetic().order(x, y, question);
   if (f.comparison == Comparison::num) return order.has_value();
   if (f.comparison == Comparison::nan) return !order.has_value();
   bool unordered = f.comparison >= Comparison::equ && f.comparison <= Comparison::geu;

@@ -197,21 +197,31 @@ Number Arithmetic::floor(const Number& argument) {
   return out;
 }
 
-std::optional<int> Arithmetic::order(const Number& left, const Number& right, bool equality) {
+std::optional<int> Arithmetic::order(const Number& left, const Number& right, Question question) {
   if (left.special == Special::nan || right.special == Special::nan) return std::nullopt;
   if (left.special == Special::poison || right.special == Special::poison) return std::nullopt;
   bool known = left.is(literal_bits) && right.is(literal_bits);
-  if (!known && left.finite() && right.finite())
-    note_comparison(settled(sub(left, right)), equality);
+  bool asked = !known && left.finite() && right.finite();
+  bool equality = question == Question::equal;
+  Number difference;
+  std::uint64_t comparison = 0;
+  if (asked) {
+    difference = settled(sub(left, right));
+    comparison = note_comparison(difference, equality);
+  }
   double gap = left.shadow - right.shadow;
   if (left.infinite() || right.infinite())
     return left.shadow < right.shadow ? -1 : left.shadow > right.shadow ? 1 : 0;
   if (std::fabs(gap) <= 1e-10 * (std::fabs(left.shadow) + std::fabs(right.shadow))) {
     Number a = settled(left), b = settled(right);
     auto both = static_cast<Slots>(a.valid & b.valid);
-    if (both != 0 && (moduli_->same(a.r, b.r) & both) == both) return 0;
+    if (both != 0 && (moduli_->same(a.r, b.r) & both) == both) {
+      if (asked) summary_.tied.insert(static_cast<std::uint32_t>(instruction_));
+      return 0;
+    }
     ++summary_.near_ties;
   }
+  if (asked && !equality) note_side(difference, question, comparison);
   return gap < 0 ? -1 : gap > 0 ? 1 : 0;
 }
 

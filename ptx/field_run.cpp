@@ -47,6 +47,7 @@ struct Watched : OrderObserver {
 class Skeleton : public NoObserver {
  public:
   static constexpr bool active = true;
+  static constexpr bool doubts_waits = OrderObserver::doubts_waits;
 
   Skeleton(const std::vector<Buffer>& buffers, std::uint64_t key)
       : writable_(writable(buffers)), key_(key) {
@@ -80,11 +81,11 @@ class Skeleton : public NoObserver {
     take(offset, count);
   }
   void on_mbarrier_arrive(std::uint32_t, std::uint32_t, Mask mask, std::uint64_t offset,
-                          std::uint64_t phase) {
+                          std::uint64_t phase, bool) {
     take(offset << 32 ^ phase, mask);
   }
   void on_mbarrier_wait(std::uint32_t, std::uint32_t, Mask mask, std::uint64_t offset,
-                        std::uint64_t phase) {
+                        std::uint64_t phase, bool) {
     take(offset << 32 ^ phase << 1 ^ 1, mask);
   }
 

@@ -43,6 +43,7 @@ class FootprintObserver {
     block_ = block;
     executed.resize(program.operations.size());
   }
+  void on_cluster(std::uint32_t) {}
   void on_block_end() {}
   void on_issue(std::uint32_t, std::uint32_t instruction, Mask active) {
     if (active != 0) executed[instruction] = 1;
@@ -75,8 +76,8 @@ class FootprintObserver {
   void on_async_wait(std::uint32_t, std::uint32_t, Mask, std::uint32_t) {}
   void on_fence(std::uint32_t, std::uint32_t, Mask, char, Proxy) {}
   void on_mbarrier_init(std::uint32_t, std::uint32_t, std::uint64_t, std::uint32_t) {}
-  void on_mbarrier_arrive(std::uint32_t, std::uint32_t, Mask, std::uint64_t, std::uint64_t) {}
-  void on_mbarrier_wait(std::uint32_t, std::uint32_t, Mask, std::uint64_t, std::uint64_t) {}
+  void on_mbarrier_arrive(std::uint32_t, std::uint32_t, Mask, std::uint64_t, std::uint64_t, bool) {}
+  void on_mbarrier_wait(std::uint32_t, std::uint32_t, Mask, std::uint64_t, std::uint64_t, bool) {}
   void on_unit(const UnitEvent&) {}
   void on_branch(std::uint32_t, std::uint32_t, Mask, Mask) {}
   void on_exit(std::uint32_t, std::uint32_t, Mask) {}

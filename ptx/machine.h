@@ -76,8 +76,9 @@ class Machine {
     std::vector<Copy> copies;                        // Under way, in the order of issue.
     std::uint64_t copies_made = 0;
     std::array<std::uint32_t, lane_count> cluster_phase{};  // Of the barrier that it arrived at.
-    Mask arrived_cluster = 0, fenced = 0;
-    std::uint32_t polled = none;  // The part that gave way last.
+    Mask arrived_cluster = 0;
+    std::set<std::array<std::uint64_t, 3>> given_up;  // Waits, by operation, mbarrier and phase.
+    std::uint32_t polled = none;                      // The part that gave way last.
     std::array<std::uint32_t, lane_count> bulk_open{}, bulk_groups{};  // Of each lane.
   };
   struct Waiting {
@@ -266,12 +267,14 @@ class Machine {
                      const Locations& at);
   bool mbarrier_one(Warp& warp, const Operation& op, unsigned lane, const Location& at,
                     std::uint64_t where);
+  bool gives_up(Warp& warp, const Operation& op, Mask active, std::uint64_t key,
+                std::uint64_t phase);
   MemoryBarrier* find_mbarrier(std::uint64_t key);
   void arrive(std::uint64_t key, std::int64_t count, std::int64_t bytes);
   void wake_mbarriers();
   void warp_barrier(Warp& warp, const Operation& op, Mask active);
   bool arrive_copies(Warp& warp, const Operation& op, unsigned lane, std::uint64_t key);
-  void tell_mbarrier(const Operation& op, Mask mask, const Location& at, AccessKind kind);
+  void tell_mbarrier(const Operation& op, Mask mask, std::uint64_t key, AccessKind kind);
 
   // machine_cluster.h
   void cluster_barrier(Warp& warp, std::uint32_t p, const Operation& op, Mask active);
@@ -313,6 +316,7 @@ class Machine {
   void move_piece(const BulkCopy& copy, const Piece& piece, std::uint32_t rank);
   void combine_piece(const BulkCopy& copy, const Piece& piece, Region& to, std::uint64_t offset);
   void tell_bulk(const BulkCopy& copy);
+  void tell_completion(const Operation& op, unsigned lane, std::uint64_t key);
   void tell_pieces(const BulkCopy& copy, Space space, std::uint32_t rank, AccessKind kind);
   void bulk_commit(Warp& warp, const Operation& op, Mask active);
   void bulk_wait(Warp& warp, const Operation& op, Mask active);
@@ -390,7 +394,6 @@ void Machine<D, O>::carry_out(Warp& warp, std::uint32_t w, std::uint32_t p, cons
     case Effect::barrier: return barrier(warp, w, p, op, active);
     case Effect::warp_barrier: return warp_barrier(warp, op, active);
     case Effect::fence:
-      if (op.scope != 'c') warp.fenced |= active;
       return o_.on_fence(w, number(op), active, op.scope, fence_proxy(op));
     case Effect::mbarrier: return mbarrier(warp, p, op, active);
     case Effect::cluster_barrier: return cluster_barrier(warp, p, op, active);

@@ -173,6 +173,7 @@ void Machine<D, O>::begin(std::uint64_t block) {
     fill_constants(w);
   }
   // Numbers of threads run through a cluster, gaps included.
+  o_.on_cluster(static_cast<std::uint32_t>(blocks_.size()));
   o_.on_block(program_, blocks_[0].number, count,
               blocks_.size() == 1 ? threads : count * lane_count);
 }

@@ -130,7 +130,14 @@ void Machine<D, O>::bulk_copy(Warp& warp, const Operation& op, Mask active) {
     if ((active >> lane & 1) == 0) continue;
     BulkCopy copy;
     if (!resolve_bulk(warp, op, lane, copy)) return;
-    if constexpr (O::active) tell_bulk(copy);
+    if constexpr (O::active) {
+      tell_bulk(copy);
+      if (copy.form->move != AsyncForm::Move::to_global)
+        for (std::uint32_t rank : copy.ranks) {
+          std::uint64_t owner = copy.signals_own ? rank : copy.barrier_rank;
+          tell_completion(op, lane, copy.barrier | owner << rank_shift);
+        }
+    }
     bool stores = copy.form->move == AsyncForm::Move::to_global;
     if (run_.schedule != AsyncSchedule::at_issue && !stores && !copy.form->reduces)
       for (std::uint32_t rank : copy.ranks)
@@ -278,6 +285,21 @@ void Machine<D, O>::tell_bulk(const BulkCopy& copy) {
   for (std::uint32_t rank : copy.ranks) tell_pieces(copy, Space::shared, rank, writes);
 }
 
+/// The mbarrier that a unit will tell is accessed as by its issuer (the manual: through the generic
+/// proxy), so it must be there for him; and what he knows is so when the bytes are there.
+template <class D, class O>
+void Machine<D, O>::tell_completion(const Operation& op, unsigned lane, std::uint64_t key) {
+  if constexpr (O::active) {
+    MemoryBarrier* object = find_mbarrier(key);
+    if (object == nullptr) return;
+    tell_mbarrier(op, Mask{1} << lane, key, AccessKind::atomic);
+    UnitEvent event = unit_event(UnitEvent::Kind::issue, Unit::copy, op, Mask{1} << lane);
+    event.offset = key;
+    event.phase = object->phase;
+    o_.on_unit(event);
+  }
+}
+
 template <class D, class O>
 void Machine<D, O>::bulk_commit(Warp& warp, const Operation& op, Mask active) {
   for (unsigned lane = 0; lane < lane_count; ++lane) warp.bulk_groups[lane] += active >> lane & 1;
@@ -331,15 +353,17 @@ void Machine<D, O>::store_async(Warp& warp, const Operation& op, Mask active) {
     copy.shared_rank = at.rank;
     copy.pieces.push_back({at.offset, 0, bytes, true});
     if (!resolve_signal(warp, op, lane, copy)) return;
-    if constexpr (O::active)
+    std::uint64_t key = copy.barrier | std::uint64_t{copy.barrier_rank} << rank_shift;
+    if constexpr (O::active) {
       tell_pieces(copy, Space::shared, at.rank,
                   form.reduces ? AccessKind::atomic : AccessKind::write);
+      tell_completion(op, lane, key);
+    }
     auto value = std::make_shared<Region>(d_.make_region(bytes));
     for (unsigned i = 0; i < op.element_count; ++i)
       d_.write(*value, i * each, warp.lanes, slots[i].cell(lane), each);
     if (run_.schedule != AsyncSchedule::at_issue && !form.reduces)
       d_.poison(*at.region, at.offset, bytes);
-    std::uint64_t key = copy.barrier | std::uint64_t{copy.barrier_rank} << rank_shift;
     Flight flight;
     flight.warp = now_warp_;
     flight.lane = lane;

@@ -24,10 +24,7 @@ void Machine<D, O>::cluster_barrier(Warp& warp, std::uint32_t p, const Operation
     warp.arrived_cluster |= active;
     for (unsigned i = 0; i < lane_count; ++i)
       if ((active >> i & 1) != 0) warp.cluster_phase[i] = cluster_phase_;
-    // A relaxed arrival passes on only what a fence before it made visible.
-    Mask releases = op.strong ? active & warp.fenced : active;
-    if (releases != 0)
-      o_.on_mbarrier_arrive(now_warp_, number(op), releases, cluster_token, cluster_phase_);
+    o_.on_mbarrier_arrive(now_warp_, number(op), active, cluster_token, cluster_phase_, op.strong);
     return complete_cluster();
   }
   if ((active & ~warp.arrived_cluster) != 0)
@@ -41,7 +38,8 @@ void Machine<D, O>::cluster_barrier(Warp& warp, std::uint32_t p, const Operation
     return;
   }
   warp.arrived_cluster &= ~active;
-  o_.on_mbarrier_wait(now_warp_, number(op), active, cluster_token, warp.cluster_phase[lane]);
+  o_.on_mbarrier_wait(now_warp_, number(op), active, cluster_token, warp.cluster_phase[lane],
+                      false);
 }
 
 template <class D, class O>

@@ -162,12 +162,12 @@ void Machine<D, O>::wake_mbarriers() {
 
 /// The eight bytes of an mbarrier are accessed like any others.
 template <class D, class O>
-void Machine<D, O>::tell_mbarrier(const Operation& op, Mask mask, const Location& at,
+void Machine<D, O>::tell_mbarrier(const Operation& op, Mask mask, std::uint64_t key,
                                   AccessKind kind) {
   if constexpr (O::active) {
     Addresses addresses{};
     std::array<std::uint32_t, lane_count> buffers{};
-    addresses.fill(at.key());
+    addresses.fill(key);
     Access access;
     access.space = Space::shared;
     access.kind = kind;
@@ -229,7 +229,7 @@ bool Machine<D, O>::mbarrier_one(Warp& warp, const Operation& op, unsigned lane,
     blocks_[at.rank].mbarriers[at.offset] = {0, count, count, 0};
     d_.zero(*at.region, at.offset, 8);
     o_.on_mbarrier_init(now_warp_, number(op), key, static_cast<std::uint32_t>(value));
-    tell_mbarrier(op, bit, at, AccessKind::write);
+    tell_mbarrier(op, bit, key, AccessKind::write);
     return true;
   }
   MemoryBarrier* object = find_mbarrier(key);
@@ -240,10 +240,13 @@ bool Machine<D, O>::mbarrier_one(Warp& warp, const Operation& op, unsigned lane,
         if (part.state == State::mbarrier && part.waits_for == key)
           return fails(TrapKind::bad_operand, "an mbarrier is invalidated that a thread waits for");
     blocks_[at.rank].mbarriers.erase(at.offset);
-    tell_mbarrier(op, bit, at, AccessKind::write);
+    tell_mbarrier(op, bit, key, AccessKind::write);
     return true;
   }
-  tell_mbarrier(op, bit, at, AccessKind::atomic);
+  if (op.mode == Mode::expect || op.mode == Mode::complete)
+    tell_completion(op, lane, key);
+  else
+    tell_mbarrier(op, bit, key, AccessKind::atomic);
   bool drops = op.mode == Mode::drop || op.mode == Mode::drop_expect;
   bool expects =
       op.mode == Mode::expect || op.mode == Mode::arrive_expect || op.mode == Mode::drop_expect;
@@ -260,8 +263,7 @@ bool Machine<D, O>::mbarrier_one(Warp& warp, const Operation& op, unsigned lane,
   if (op.fixed[0].present())
     d_.put(warp.lanes, op.fixed[0].cell(lane), 8,
            (object->phase & 0xFFFFFFFFu) | static_cast<std::uint64_t>(object->pending) << 32);
-  if (op.strong) warp.fenced &= ~bit;  // .relaxed orders nothing.
-  if (!op.strong) o_.on_mbarrier_arrive(now_warp_, number(op), bit, key, object->phase);
+  o_.on_mbarrier_arrive(now_warp_, number(op), bit, key, object->phase, op.strong);
   arrive(key, count, 0);
   return true;
 }
@@ -299,6 +301,16 @@ bool Machine<D, O>::arrive_copies(Warp& warp, const Operation& op, unsigned lane
   return true;
 }
 
+/// A wait may end without the phase having ended, and a kernel must look at what it says. Under an
+/// observer that doubts waits each does so once, as if the thread had come early.
+template <class D, class O>
+bool Machine<D, O>::gives_up(Warp& warp, const Operation& op, Mask active, std::uint64_t key,
+                             std::uint64_t phase) {
+  if constexpr (!DoubtsWaits<O>) return false;
+  std::uint64_t who = std::uint64_t{number(op)} << 32 | active;
+  return warp.given_up.insert({who, key, phase}).second;
+}
+
 /// Threads that wait for a phase are parked until it completes, then wait again and are told so.
 template <class D, class O>
 void Machine<D, O>::mbarrier_wait(Warp& warp, std::uint32_t p, const Operation& op, Mask active,
@@ -306,6 +318,7 @@ void Machine<D, O>::mbarrier_wait(Warp& warp, std::uint32_t p, const Operation& 
   bool parity = op.mode == Mode::test_parity || op.mode == Mode::try_parity;
   bool blocks = op.mode == Mode::try_wait || op.mode == Mode::try_parity;
   Mask done = 0;
+  bool early = false;
   std::array<std::uint64_t, lane_count> phases{};
   for (unsigned lane = 0; lane < lane_count; ++lane) {
     if ((active >> lane & 1) == 0) continue;
@@ -323,8 +336,10 @@ void Machine<D, O>::mbarrier_wait(Warp& warp, std::uint32_t p, const Operation& 
     if (!parity && token + 1 < object->phase)
       return trap(TrapKind::bad_operand, "a wait for a phase that is neither current nor the last",
                   op, lane);
-    if (over) done |= Mask{1} << lane;
-    if (over || !blocks) continue;
+    if (lane == first_lane(active))
+      early = gives_up(warp, op, active, at[lane].key(), object->phase - (over ? 1 : 0));
+    if (over && !early) done |= Mask{1} << lane;
+    if (over || early || !blocks) continue;
     Part& part = warp.parts[p];
     part.state = State::mbarrier;
     part.waits_at = number(op);
@@ -336,7 +351,7 @@ void Machine<D, O>::mbarrier_wait(Warp& warp, std::uint32_t p, const Operation& 
   for (unsigned lane = 0; lane < lane_count; ++lane)
     if ((active >> lane & 1) != 0) d_.put(warp.lanes, op.fixed[0].cell(lane), 4, done >> lane & 1);
   // Whoever polls lets the units and the other threads go on.
-  if (!blocks && done != active) {
+  if (!blocks && !early && done != active) {
     fly();
     warp.polled = p;
     gave_way_ = true;
@@ -347,9 +362,10 @@ void Machine<D, O>::mbarrier_wait(Warp& warp, std::uint32_t p, const Operation& 
     for (unsigned lane = first; lane < lane_count; ++lane)
       if ((left >> lane & 1) != 0 && at[lane].key() == at[first].key()) same |= Mask{1} << lane;
     left &= ~same;
-    tell_mbarrier(op, same, at[first], AccessKind::atomic);
-    if ((same & done) != 0 && phases[first] != 0 && !op.strong)
-      o_.on_mbarrier_wait(now_warp_, number(op), same & done, at[first].key(), phases[first] - 1);
+    tell_mbarrier(op, same, at[first].key(), AccessKind::atomic);
+    if ((same & done) != 0 && phases[first] != 0)
+      o_.on_mbarrier_wait(now_warp_, number(op), same & done, at[first].key(), phases[first] - 1,
+                          op.strong);
   }
 }
 

@@ -241,6 +241,7 @@ void Machine<D, O>::tensor_commit(Warp& warp, const Operation& op, Mask active) 
       if (find_mbarrier(key) == nullptr)
         return trap(TrapKind::bad_operand, "no mbarrier is initialised there", op, lane,
                     where[lane]);
+    for (std::uint64_t key : keys) tell_mbarrier(op, Mask{1} << lane, key, AccessKind::atomic);
     Flight flight;
     flight.warp = now_warp_;
     flight.lane = lane;

@@ -87,7 +87,8 @@ struct UnitEvent {
     wait_read,  // The same, but only what they read is through.
     signal,     // tcgen05.commit: an arrival at `offset`, phase `phase`, when all before is done.
     fence,      // wgmma.fence.
-    issue,      // wgmma.mma_async: registers are in use from here on.
+    issue,      // wgmma.mma_async: registers are in use from here on. A copy that will tell the
+                // mbarrier at `offset`, now in phase `phase`, is on its way.
     phase,      // The mbarrier at `offset` has completed phase `phase`.
   };
   Kind kind = Kind::commit;
@@ -99,11 +100,21 @@ struct UnitEvent {
   std::uint64_t macs = 0;  // Of a product whose shape only its descriptor says, as if of 16 bits.
 };
 
+/// Who has something to say of doubtful waits says so.
+template <class Observer>
+concept DoubtsWaits = requires {
+  requires Observer::doubts_waits;
+};
+
 struct NoObserver {
   static constexpr bool active = false;
   /// Whether Access::unchanged is computed.
   static constexpr bool compares_writes = false;
+  /// Whether a wait that may give up does so once, the first time that a warp comes to it.
+  static constexpr bool doubts_waits = false;
 
+  /// So many blocks run as one, from the next on_block on.
+  void on_cluster(std::uint32_t /*blocks*/) {}
   void on_block(const Program&, std::uint64_t /*block*/, std::uint32_t /*warps*/,
                 std::uint32_t /*threads*/) {}
   void on_block_end() {}
@@ -127,17 +138,18 @@ struct NoObserver {
   void on_async_wait(std::uint32_t /*warp*/, std::uint32_t /*instruction*/, Mask,
                      std::uint32_t /*pending*/) {}
 
-  /// membar and fence of a scope ('c'ta, c'l'uster, 'g'pu, 's'ystem), of the generic or async
-  /// proxy.
+  /// membar and fence of a scope ('c'ta, c'l'uster, 'g'pu, 's'ystem; 'b': of new mbarriers alone,
+  /// 'm': of tensor maps alone), of the generic or async proxy.
   void on_fence(std::uint32_t /*warp*/, std::uint32_t /*instruction*/, Mask, char /*scope*/,
                 Proxy) {}
   /// mbarrier objects in shared memory: phase counts from 0.
   void on_mbarrier_init(std::uint32_t /*warp*/, std::uint32_t /*instruction*/,
                         std::uint64_t /*offset*/, std::uint32_t /*count*/) {}
+  /// `relaxed`: it happens in its order, and orders no memory.
   void on_mbarrier_arrive(std::uint32_t /*warp*/, std::uint32_t /*instruction*/, Mask,
-                          std::uint64_t /*offset*/, std::uint64_t /*phase*/) {}
+                          std::uint64_t /*offset*/, std::uint64_t /*phase*/, bool /*relaxed*/) {}
   void on_mbarrier_wait(std::uint32_t /*warp*/, std::uint32_t /*instruction*/, Mask,
-                        std::uint64_t /*offset*/, std::uint64_t /*phase*/) {}
+                        std::uint64_t /*offset*/, std::uint64_t /*phase*/, bool /*relaxed*/) {}
 
   void on_unit(const UnitEvent&) {}
 

@@ -27,6 +27,10 @@ OrderObserver::OrderObserver(std::vector<bool> writable, bool across_blocks)
 void OrderObserver::begin(std::uint64_t block, std::uint32_t warps, std::uint32_t threads) {
   block_ = block;
   clocks_.reset(warps, threads);
+  shape_ = {warps, threads};
+  phased_ = false;
+  passed_on_.clear();
+  met_.clear();
   shared_.clear();
   tensor_.clear();
   phases_.clear();
@@ -36,8 +40,6 @@ void OrderObserver::begin(std::uint64_t block, std::uint32_t warps, std::uint32_
   arrivals_.clear();
   read_only_.clear();
 }
-
-void OrderObserver::on_block_end() {}
 
 OrderStamp OrderObserver::stamp_of(const Access& access, std::uint32_t lane) const {
   OrderStamp stamp;
@@ -124,7 +126,9 @@ void OrderObserver::write(OrderCell& cell, const Touch& touch, const OrderStamp&
   bool unchanged = !access.asynchronous && (access.unchanged >> touch.lane & 1) != 0;
   auto meet = [&](const OrderStamp& earlier, bool was_write) {
     if (earlier.lanes == 0) return;
-    if (earlier.strong && stamp.strong && atomics_.commute(earlier.instruction, stamp.instruction))
+    // What units and threads do to an mbarrier is what it is for.
+    if (earlier.strong && stamp.strong &&
+        (access.mbarrier || atomics_.commute(earlier.instruction, stamp.instruction)))
       return;
     if (was_write && earlier.under_way) {
       report(OrderFinding::Kind::early_write, touch, address, earlier,
@@ -229,9 +233,11 @@ void OrderObserver::on_access(const Access& access) {
   if (access.unit != Unit::thread || access.space == Space::tensor) return unit_access(access);
   if (access.relaxed) note_strong(access);
   if (access.space == Space::shared) {
+    if (blocks_ > 1) check_begun(access);
     each_lane(access.mask, [&](std::uint32_t lane) {
       touch_words(shared_, {&access, lane, (*access.addresses)[lane]}, true);
     });
+    if (access.mbarrier && access.kind == AccessKind::write) make_apart(access);
     return;
   }
   if (access.space != Space::global || access.buffers == nullptr) return;
@@ -271,6 +277,7 @@ void OrderObserver::on_barrier_arrive(std::uint32_t warp, std::uint32_t instruct
   stamp.warp = static_cast<std::uint16_t>(warp);
   arrivals.pending.push_back(stamp);
   clocks_.barrier_arrive(id, warp, mask);
+  if (phased_) happened_.barrier_arrive(id, warp, mask);
 }
 
 void OrderObserver::on_barrier_complete(unsigned id, std::span<const Mask>,
@@ -279,10 +286,13 @@ void OrderObserver::on_barrier_complete(unsigned id, std::span<const Mask>,
   arrivals.completed = std::move(arrivals.pending);
   arrivals.pending.clear();
   clocks_.barrier_complete(id, waiting);
+  if (phased_) happened_.barrier_complete(id, waiting);
 }
 
 void OrderObserver::on_warp_barrier(std::uint32_t warp, std::uint32_t, Mask mask) {
-  if (mask != 0) clocks_.warp_barrier(warp, mask);
+  if (mask == 0) return;
+  clocks_.warp_barrier(warp, mask);
+  if (phased_) happened_.warp_barrier(warp, mask);
 }
 
 void OrderObserver::on_async_commit(std::uint32_t warp, std::uint32_t, Mask mask) {
@@ -325,39 +335,80 @@ void OrderObserver::on_async_wait(std::uint32_t warp, std::uint32_t, Mask mask,
 
 void OrderObserver::on_fence(std::uint32_t warp, std::uint32_t, Mask mask, char scope,
                              Proxy proxy) {
-  if (proxy == Proxy::generic && scope != 'm') {
+  if (proxy == Proxy::generic && scope == 'b')
+    each_lane(mask, [&](std::uint32_t lane) {
+      std::uint32_t thread = warp * lane_count + lane;
+      std::uint32_t maker = clocks_.agent(maker_name(thread));
+      passed_on_[thread] = clocks_.clock(maker);
+      clocks_.step(maker);
+    });
+  if (proxy == Proxy::generic && scope != 'b' && scope != 'm') {
     fenced_ = true;
     if (scope != 'c') follows_all_ = false;
+    if (scope != 'c')
+      each_lane(mask, [&](std::uint32_t lane) { clocks_.fence(warp * lane_count + lane); });
   }
   for (bool global : {false, true})
     if (proxy == Proxy::async || proxy == (global ? Proxy::async_global : Proxy::async_shared))
-      each_lane(mask, [&](std::uint32_t lane) { clocks_.fence(warp * lane_count + lane, global); });
+      each_lane(mask,
+                [&](std::uint32_t lane) { clocks_.proxy_fence(warp * lane_count + lane, global); });
 }
 
 void OrderObserver::on_mbarrier_init(std::uint32_t, std::uint32_t, std::uint64_t offset,
                                      std::uint32_t) {
+  if (!phased_) happened_.reset(shape_[0], shape_[1]);
+  phased_ = true;
   clocks_.token_forget(offset);
+  happened_.token_forget(offset);
   Phases& phases = phases_[offset];
-  phases.agent = clocks_.agent(mbarrier_name(offset));
+  phases.agent = happened_.agent(mbarrier_name(offset));
   phases.completed = 0;
   phases.waiters.clear();
 }
 
+/// A new mbarrier is its maker's, of whom the thread knows: fence.mbarrier_init passes on no more.
+void OrderObserver::make_apart(const Access& access) {
+  each_lane(access.mask, [&](std::uint32_t lane) {
+    std::uint32_t maker = clocks_.agent(maker_name(access.warp * lane_count + lane));
+    std::uint64_t begin = (*access.addresses)[lane];
+    for (std::uint64_t word = begin / 4; word * 4 < begin + access.bytes; ++word) {
+      OrderCell& cell = shared_.word(word);
+      auto make = [&](OrderStamp& writer) {
+        writer.clock = clocks_.clock(maker);
+        writer.lanes = Mask{1} << maker % lane_count;
+        writer.warp = static_cast<std::uint16_t>(maker / lane_count);
+      };
+      make(cell.writer);
+      if (cell.bytes)
+        for (OrderCell& byte : *cell.bytes) make(byte.writer);
+    }
+    clocks_.agent_acquire(access.warp, Mask{1} << lane, maker, clocks_.clock(maker));
+  });
+}
+
 void OrderObserver::on_mbarrier_arrive(std::uint32_t warp, std::uint32_t instruction, Mask mask,
-                                       std::uint64_t offset, std::uint64_t phase) {
+                                       std::uint64_t offset, std::uint64_t phase, bool relaxed) {
   check_arrival(warp, instruction, mask, offset, phase);
-  clocks_.token_release(offset, phase, warp, mask);
+  if (phased_) happened_.token_release(offset, phase, warp, mask);
+  if (!relaxed) return clocks_.token_release(offset, phase, warp, mask);
+  clocks_.token_release_fenced(offset, phase, warp, mask);
+  each_lane(mask, [&](std::uint32_t lane) {
+    std::uint32_t thread = warp * lane_count + lane;
+    if (auto passed = passed_on_.find(thread); passed != passed_on_.end())
+      clocks_.agent_release(offset, phase, clocks_.agent(maker_name(thread)), passed->second);
+  });
 }
 
 void OrderObserver::on_mbarrier_wait(std::uint32_t warp, std::uint32_t instruction, Mask mask,
-                                     std::uint64_t offset, std::uint64_t phase) {
-  clocks_.token_acquire(offset, phase, warp, mask);
+                                     std::uint64_t offset, std::uint64_t phase, bool relaxed) {
+  if (!relaxed) clocks_.token_acquire(offset, phase, warp, mask);
+  if (phased_) happened_.token_acquire(offset, phase, warp, mask);
   auto found = phases_.find(offset);
   if (found == phases_.end()) return;
   found->second.instruction = instruction;
   Waiters waiters{warp, mask, {}};
   each_lane(mask, [&](std::uint32_t lane) {
-    waiters.clock[lane] = clocks_.clock(warp * lane_count + lane);
+    waiters.clock[lane] = happened_.clock(warp * lane_count + lane);
   });
   found->second.waiters.push_back(waiters);
 }

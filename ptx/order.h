@@ -13,14 +13,21 @@
 // what they read is a matter of the schedule.
 //
 // An asynchronous unit's accesses come after what its issuer knows, and before what those know who
-// were told of its end. What a thread wrote is seen by a unit only behind a fence.proxy.async on
-// the way from one to the other: the writer's, before it released the write, or the issuer's, after
-// it acquired it. cp.async is exempt, since Triton's products of copied tiles rest on that.
+// were told of its end. What a thread wrote is seen by a unit, or overwritten by it, only behind a
+// fence.proxy.async on the way from one to the other: the writer's, before it released the write,
+// or the issuer's, after it acquired it. cp.async is exempt, since Triton's products of copied
+// tiles rest on that.
+//
+// Whether a phase of an mbarrier may end too early is a matter of what happens before what, which
+// is more than memory's order: an arrival that orders no memory still comes after the thread's
+// waits, and so do the bytes of a copy after those of its issuer. A second set of clocks follows
+// it.
 
 #include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -45,13 +52,14 @@ struct OrderFinding {
     race,            // Two threads of a block, or two blocks, and no order between them.
     early_read,      // Of what a cp.async has not yet brought.
     early_write,     // Over what a cp.async is still bringing.
-    unfenced,        // A unit reads what a thread wrote without fence.proxy.async.
+    unfenced,        // A unit uses what a thread wrote without fence.proxy.async.
     lapped,          // A phase of an mbarrier may end before all have left the wait for the last.
     early_register,  // A register of a wgmma that has not been waited for.
     unfenced_register,  // A wgmma's register was touched since the last wgmma.fence.
     uninitialised,  // A read of shared memory that nothing wrote. A fault only where it matters,
                     // which the domain knows; kept apart from the others.
     barrier,        // Two arrivals at one barrier, either of which may be part of its completion.
+    absent,         // Shared memory of a block that may not have begun, or may have ended.
   };
   Kind kind = Kind::race;
   Space space = Space::shared;
@@ -68,6 +76,7 @@ class OrderObserver {
  public:
   static constexpr bool active = true;
   static constexpr bool compares_writes = true;
+  static constexpr bool doubts_waits = true;
 
   /// `writable[i]` says whether buffer i may be written; the others are not remembered. Blocks are
   /// compared with one another only where `across_blocks`.
@@ -89,8 +98,11 @@ class OrderObserver {
     begin(block, warps, threads);
     registers_.begin(program, warps);
   }
+  void on_cluster(std::uint32_t blocks) { blocks_ = blocks; }
   void begin(std::uint64_t block, std::uint32_t warps, std::uint32_t threads);
-  void on_block_end();
+  void on_block_end() {
+    if (blocks_ > 1) check_ends();
+  }
   void on_issue(std::uint32_t warp, std::uint32_t instruction, Mask active) {
     if (registers_.any() && active != 0) touch_registers(warp, instruction, active);
   }
@@ -106,9 +118,9 @@ class OrderObserver {
   void on_fence(std::uint32_t warp, std::uint32_t instruction, Mask mask, char scope, Proxy proxy);
   void on_mbarrier_init(std::uint32_t, std::uint32_t, std::uint64_t offset, std::uint32_t);
   void on_mbarrier_arrive(std::uint32_t warp, std::uint32_t instruction, Mask mask,
-                          std::uint64_t offset, std::uint64_t phase);
+                          std::uint64_t offset, std::uint64_t phase, bool relaxed);
   void on_mbarrier_wait(std::uint32_t warp, std::uint32_t instruction, Mask mask,
-                        std::uint64_t offset, std::uint64_t phase);
+                        std::uint64_t offset, std::uint64_t phase, bool relaxed);
   void on_unit(const UnitEvent& event);
   void on_branch(std::uint32_t, std::uint32_t, Mask, Mask) {}
   void on_exit(std::uint32_t, std::uint32_t, Mask) {}
@@ -144,7 +156,7 @@ class OrderObserver {
     Mask lanes = 0;
     std::array<std::uint32_t, lane_count> clock{};
   };
-  struct Phases {  // Of an mbarrier.
+  struct Phases {  // Of an mbarrier, by the clocks of what happens.
     std::uint32_t agent = 0;
     std::uint32_t completed = 0;    // The agent's clock when the last phase ended.
     std::uint32_t instruction = 0;  // Of the last wait.
@@ -164,8 +176,19 @@ class OrderObserver {
   void wait_units(const UnitEvent& event);
   void signal(const UnitEvent& event);
   void end_phase(const UnitEvent& event);
+  void copy_issued(const UnitEvent& event);
   void check_arrival(std::uint32_t warp, std::uint32_t instruction, Mask mask, std::uint64_t offset,
                      std::uint64_t phase);
+  void check_phase_before(std::uint32_t warp, std::uint32_t instruction, Mask mask,
+                          std::uint64_t offset, std::uint64_t phase);
+  void make_apart(const Access& access);
+  // order_cluster.cpp
+  std::uint32_t block_of(std::uint32_t warp) const { return warp * blocks_ / shape_[0]; }
+  template <class Holds>
+  bool some_thread(std::uint32_t block, Holds&& holds) const;
+  void check_begun(const Access& access);
+  void check_ends();
+  void check_end(std::uint64_t word, const OrderStamp& stamp);
   void report_at(OrderFinding::Kind kind, Space space, std::uint64_t address, std::uint32_t first,
                  std::uint32_t second, std::uint32_t warp, Mask mask);
   void touch_words(OrderCells& cells, const Touch& touch, bool shared);
@@ -186,6 +209,12 @@ class OrderObserver {
   bool across_blocks_;
   std::uint64_t block_ = 0;
   OrderClocks clocks_;
+  OrderClocks happened_;                  // What happens before what; from the first mbarrier on.
+  bool phased_ = false;                   // Whether there was one.
+  std::array<std::uint32_t, 2> shape_{};  // Warps and threads.
+  std::uint32_t blocks_ = 1;              // Of the cluster.
+  std::set<std::pair<std::uint32_t, std::uint32_t>> met_;  // Threads, and blocks that they know of.
+  std::map<std::uint32_t, std::uint32_t> passed_on_;       // Makers' clocks at fences, by thread.
   OrderCells shared_;
   std::map<std::uint32_t, OrderCells> global_;     // By buffer; of this block.
   std::map<std::uint32_t, OrderBlocks> between_;   // By buffer; of the run.

@@ -21,7 +21,8 @@ void OrderCells::find(std::uint64_t number) {
 void OrderCells::clear() {
   for (auto& [number, page] : pages_) {
     for (OrderCell& cell : *page) {
-      cell.writer.lanes = cell.reader.lanes = 0;
+      cell.writer = cell.reader = {};
+      cell.plain.reset();
       if (cell.readers) cell.readers.reset();
       if (cell.bytes) cell.bytes.reset();
     }

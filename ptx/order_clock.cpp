@@ -36,6 +36,7 @@ void OrderClocks::reset(std::uint32_t warps, std::uint32_t threads) {
     NearPointer near = near_of(*view, warp);
     std::fill_n(near_.begin() + warp * lane_count, lane_count, near);
   }
+  proxy_fences_.clear();
   fences_.clear();
   barriers_.clear();
   tokens_.clear();
@@ -63,6 +64,13 @@ Mask OrderClocks::unordered(std::uint32_t warp, std::uint32_t lane, const OrderS
   return unknown;
 }
 
+void OrderClocks::add_near(Release& into, std::uint32_t warp, const Near& near) {
+  for (std::uint32_t i = 0; i < lane_count; ++i) {
+    std::uint32_t& known = into.clock[warp * lane_count + i];
+    if (near.clock[i] != for_ever) known = std::max(known, near.clock[i]);
+  }
+}
+
 void OrderClocks::release(Release& into, std::uint32_t warp, Mask mask) {
   into.clock.resize(clock_.size(), 0);
   const Near* last = nullptr;
@@ -71,10 +79,7 @@ void OrderClocks::release(Release& into, std::uint32_t warp, Mask mask) {
     if (!into.has_view(view_[thread])) into.views.push_back(view_[thread]);
     if (const Near* near = near_[thread].get(); near != last) {
       last = near;
-      for (std::uint32_t i = 0; i < lane_count; ++i) {
-        std::uint32_t& known = into.clock[warp * lane_count + i];
-        if (near->clock[i] != for_ever) known = std::max(known, near->clock[i]);
-      }
+      add_near(into, warp, *near);
     }
     into.clock[thread] = std::max(into.clock[thread], clock_[thread]++);
   });
@@ -153,6 +158,21 @@ void OrderClocks::token_release(std::uint64_t token, std::uint64_t phase, std::u
   release(tokens_[{token, phase}], warp, mask);
 }
 
+void OrderClocks::token_release_fenced(std::uint64_t token, std::uint64_t phase, std::uint32_t warp,
+                                       Mask mask) {
+  Release& into = tokens_[{token, phase}];
+  into.clock.resize(clock_.size(), 0);
+  each_lane(mask, [&](std::uint32_t lane) {
+    std::uint32_t thread = warp * lane_count + lane;
+    auto found = fences_.find(thread);
+    if (found == fences_.end()) return;
+    const Fence& fence = found->second;
+    if (!into.has_view(fence.view)) into.views.push_back(fence.view);
+    add_near(into, warp, *fence.near);
+    into.clock[thread] = std::max(into.clock[thread], fence.clock - 1);
+  });
+}
+
 void OrderClocks::token_acquire(std::uint64_t token, std::uint64_t phase, std::uint32_t warp,
                                 Mask mask) {
   auto found = tokens_.find({token, phase});
@@ -199,10 +219,11 @@ std::uint32_t OrderClocks::agent(std::uint64_t name) {
   return found->second = number;
 }
 
-void OrderClocks::agent_release(std::uint64_t token, std::uint64_t phase, std::uint32_t agent) {
+void OrderClocks::agent_release(std::uint64_t token, std::uint64_t phase, std::uint32_t agent,
+                                std::uint32_t clock) {
   Release& release = tokens_[{token, phase}];
   release.clock.resize(clock_.size(), 0);
-  release.clock[agent] = std::max(release.clock[agent], clock_[agent]);
+  release.clock[agent] = std::max(release.clock[agent], clock);
 }
 
 void OrderClocks::agent_acquire(std::uint32_t warp, Mask mask, std::uint32_t agent,
@@ -222,24 +243,45 @@ void OrderClocks::agent_acquire(std::uint32_t warp, Mask mask, std::uint32_t age
   });
 }
 
-void OrderClocks::fence(std::uint32_t thread, bool global) {
+void OrderClocks::fence(std::uint32_t thread) {
   step(thread);
-  fences_[{thread, global}].push_back(clock_[thread]);
+  fences_[thread] = {clock_[thread], view_[thread], near_[thread]};
+}
+
+void OrderClocks::proxy_fence(std::uint32_t thread, bool global) {
+  step(thread);
+  proxy_fences_[{thread, global}].push_back({clock_[thread], view_[thread], near_[thread]});
+}
+
+/// The last proxy fence of `thread` that `reader` knows of.
+const OrderClocks::Fence* OrderClocks::last_fence(std::uint32_t thread, std::uint32_t reader,
+                                                  bool global) const {
+  auto found = proxy_fences_.find({thread, global});
+  if (found == proxy_fences_.end()) return nullptr;
+  auto after =
+      std::upper_bound(found->second.begin(), found->second.end(), known(reader, thread),
+                       [](std::uint32_t at, const Fence& fence) { return at < fence.clock; });
+  return after == found->second.begin() ? nullptr : &*std::prev(after);
 }
 
 bool OrderClocks::fenced(std::uint32_t writer, std::uint32_t clock, std::uint32_t reader,
                          bool global) const {
-  auto found = fences_.find({writer, global});
-  if (found == fences_.end()) return false;
-  auto first = std::upper_bound(found->second.begin(), found->second.end(), clock);
-  return first != found->second.end() && known(reader, writer) >= *first;
+  const Fence* fence = last_fence(writer, reader, global);
+  if (fence != nullptr && fence->clock > clock) return true;
+  if (writer == reader) return false;
+  fence = last_fence(reader, reader, global);
+  return fence != nullptr && known(fence->view, fence->near, reader, writer) >= clock;
 }
 
 std::uint32_t OrderClocks::known(std::uint32_t thread, std::uint32_t other) const {
   if (thread == other) return clock_[other];
-  if (thread / lane_count == other / lane_count) return near_[thread]->clock[other % lane_count];
-  const View& view = *view_[thread];
-  return other < view.clock.size() ? view.clock[other] : 0;
+  return known(view_[thread], near_[thread], thread, other);
+}
+
+std::uint32_t OrderClocks::known(const ViewPointer& view, const NearPointer& near,
+                                 std::uint32_t thread, std::uint32_t other) {
+  if (thread / lane_count == other / lane_count) return near->clock[other % lane_count];
+  return other < view->clock.size() ? view->clock[other] : 0;
 }
 
 }  // namespace lathe::ptx

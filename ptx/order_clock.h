@@ -43,20 +43,29 @@ class OrderClocks {
   void warp_barrier(std::uint32_t warp, Mask mask);
   void token_release(std::uint64_t token, std::uint64_t phase, std::uint32_t warp, Mask mask);
   void token_acquire(std::uint64_t token, std::uint64_t phase, std::uint32_t warp, Mask mask);
+  /// An arrival that orders nothing itself: it passes on what the threads knew at their last
+  /// memory fence.
+  void token_release_fenced(std::uint64_t token, std::uint64_t phase, std::uint32_t warp,
+                            Mask mask);
   void token_forget(std::uint64_t token);
   /// Forgets the phases before this one.
   void token_forget_before(std::uint64_t token, std::uint64_t phase);
 
   /// The number of the agent of this name.
   std::uint32_t agent(std::uint64_t name);
-  /// The agent tells: its clock joins a token, or is known to some threads.
-  void agent_release(std::uint64_t token, std::uint64_t phase, std::uint32_t agent);
+  /// The agent tells: its clock, as it is or was, joins a token, or is known to some threads.
+  void agent_release(std::uint64_t token, std::uint64_t phase, std::uint32_t agent) {
+    agent_release(token, phase, agent, clock_[agent]);
+  }
+  void agent_release(std::uint64_t token, std::uint64_t phase, std::uint32_t agent,
+                     std::uint32_t clock);
   void agent_acquire(std::uint32_t warp, Mask mask, std::uint32_t agent, std::uint32_t clock);
-  /// A proxy fence of a thread: what it has done has passed it.
-  void fence(std::uint32_t thread, bool global);
-  /// Whether what `writer` did at this clock passed a proxy fence of its own that `reader` knows
-  /// of. A fence on the reader's side is not enough: the manual states no rule by which it would
-  /// be.
+  /// A memory fence of a thread.
+  void fence(std::uint32_t thread);
+  /// A proxy fence of a thread: what it has done, and what it knows of, has passed it.
+  void proxy_fence(std::uint32_t thread, bool global);
+  /// Whether what `writer` did at this clock passed a proxy fence on its way to `reader`: the
+  /// writer's, of which the reader knows, or the reader's, once it knew of the write.
   bool fenced(std::uint32_t writer, std::uint32_t clock, std::uint32_t reader, bool global) const;
   void step(std::uint32_t thread) { ++clock_[thread]; }
   /// What a thread knows of another's clock.
@@ -74,6 +83,12 @@ class OrderClocks {
     std::uint32_t least = 0;
   };
   using NearPointer = std::shared_ptr<const Near>;
+  /// What a thread knew at a fence, and its own clock after it.
+  struct Fence {
+    std::uint32_t clock = 0;
+    ViewPointer view;
+    NearPointer near;
+  };
   /// What arrivals released.
   struct Release {
     std::vector<ViewPointer> views;
@@ -82,17 +97,23 @@ class OrderClocks {
   };
 
   void release(Release& into, std::uint32_t warp, Mask mask);
+  static void add_near(Release& into, std::uint32_t warp, const Near& near);
+  const Fence* last_fence(std::uint32_t thread, std::uint32_t reader, bool global) const;
   ViewPointer join(const Release& release, const ViewPointer& with) const;
   void acquire(const ViewPointer& view, std::uint32_t warp, Mask mask);
   NearPointer near_of(const View& view, std::uint32_t warp) const;
+  /// What is known of another's clock in this view, which `thread` has or had.
+  static std::uint32_t known(const ViewPointer& view, const NearPointer& near, std::uint32_t thread,
+                             std::uint32_t other);
 
   std::uint32_t warps_ = 0, threads_ = 0;
   std::map<std::uint64_t, std::uint32_t> agents_;
   std::vector<std::uint32_t> clock_;  // By thread.
   std::vector<ViewPointer> view_;     // By thread.
   std::vector<NearPointer> near_;     // By thread.
-  /// By thread, of shared and of global memory: the thread's own clock after each.
-  std::map<std::pair<std::uint32_t, bool>, std::vector<std::uint32_t>> fences_;
+  /// Proxy fences by thread, of shared and of global memory.
+  std::map<std::pair<std::uint32_t, bool>, std::vector<Fence>> proxy_fences_;
+  std::map<std::uint32_t, Fence> fences_;  // The last of each thread.
   std::map<unsigned, Release> barriers_;
   std::map<std::pair<std::uint64_t, std::uint64_t>, Release> tokens_;
 };

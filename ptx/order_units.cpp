@@ -24,7 +24,8 @@ std::string_view name_of(OrderFinding::Kind kind) {
                                     std::string_view("early_register"),
                                     std::string_view("unfenced_register"),
                                     std::string_view("uninitialised"),
-                                    std::string_view("barrier")};
+                                    std::string_view("barrier"),
+                                    std::string_view("absent")};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -36,7 +37,7 @@ std::string_view explain(OrderFinding::Kind kind) {
     case Kind::early_write:
       return "writes where asynchronous work is still reading or writing";
     case Kind::unfenced:
-      return "an asynchronous unit reads what a thread wrote without fence.proxy.async";
+      return "an asynchronous unit uses what a thread wrote without fence.proxy.async";
     case Kind::lapped:
       return "a phase of an mbarrier may end before all have left the wait for the one before";
     case Kind::early_register:
@@ -45,6 +46,8 @@ std::string_view explain(OrderFinding::Kind kind) {
       return "a wgmma uses a register that was touched since the last wgmma.fence";
     case Kind::barrier:
       return "two arrivals at one barrier that may come in either order";
+    case Kind::absent:
+      return "uses shared memory of a block that may not have begun, or may have ended";
     default:
       return {};
   }
@@ -115,6 +118,7 @@ void OrderObserver::unit_touch(OrderCell& cell, const Touch& touch, const OrderS
     cell.readers->push_back(stamp);
     return;
   }
+  if (access.unit == Unit::copy) check_fence(cell, touch, address);
   meet(cell.reader, false);
   if (cell.readers)
     for (const OrderStamp& reader : *cell.readers) meet(reader, false);
@@ -230,32 +234,50 @@ void OrderObserver::signal(const UnitEvent& event) {
       clocks_.agent_release(event.offset, event.phase, agent);
       clocks_.step(agent);
       clocks_.token_release(event.offset, event.phase, event.warp, Mask{1} << lane);
+      if (phased_) happened_.token_release(event.offset, event.phase, event.warp, Mask{1} << lane);
       return;
     }
     // The thread's cp.asyncs are the mbarrier's from here on.
     std::uint32_t agent = clocks_.agent(mbarrier_name(event.offset));
     for (const Copy& copy : copies_[thread].copies) land(thread, copy, agent);
     copies_[thread].copies.clear();
+    if (phased_) happened_.token_release(event.offset, event.phase, event.warp, Mask{1} << lane);
   });
 }
 
-/// Whoever arrives for a phase must know that the one before is over; and who has waited for that
-/// one must be known to have left, or the new phase may end under him.
+/// A copy's bytes come after what its issuer has seen happen; they order none of its memory.
+void OrderObserver::copy_issued(const UnitEvent& event) {
+  if (!phased_) return;
+  check_phase_before(event.warp, event.instruction, event.mask, event.offset, event.phase);
+  happened_.token_release(event.offset, event.phase, event.warp, event.mask);
+}
+
+/// Whoever adds to a phase must know that the one before is over, or he may add to that one.
+void OrderObserver::check_phase_before(std::uint32_t warp, std::uint32_t instruction, Mask mask,
+                                       std::uint64_t offset, std::uint64_t phase) {
+  auto found = phases_.find(offset);
+  if (found == phases_.end() || phase == 0) return;
+  each_lane(mask, [&](std::uint32_t lane) {
+    if (happened_.known(warp * lane_count + lane, found->second.agent) < found->second.completed)
+      report_at(OrderFinding::Kind::lapped, Space::shared, offset, instruction, instruction, warp,
+                Mask{1} << lane);
+  });
+}
+
+/// And who has waited for that one must be known to have left, or the new phase may end under him.
 void OrderObserver::check_arrival(std::uint32_t warp, std::uint32_t instruction, Mask mask,
                                   std::uint64_t offset, std::uint64_t phase) {
+  check_phase_before(warp, instruction, mask, offset, phase);
   auto found = phases_.find(offset);
   if (found == phases_.end()) return;
   Phases& phases = found->second;
   each_lane(mask, [&](std::uint32_t lane) {
     std::uint32_t thread = warp * lane_count + lane;
-    if (phase != 0 && clocks_.known(thread, phases.agent) < phases.completed)
-      report_at(OrderFinding::Kind::lapped, Space::shared, offset, instruction, instruction, warp,
-                Mask{1} << lane);
     std::erase_if(phases.waiters, [&](const Waiters& waiters) {
       bool left = false;
       each_lane(waiters.lanes, [&](std::uint32_t other) {
         left = left ||
-               clocks_.known(thread, waiters.warp * lane_count + other) >= waiters.clock[other];
+               happened_.known(thread, waiters.warp * lane_count + other) >= waiters.clock[other];
       });
       return left;
     });
@@ -270,10 +292,13 @@ void OrderObserver::end_phase(const UnitEvent& event) {
     report_at(OrderFinding::Kind::lapped, Space::shared, event.offset, phases.instruction,
               phases.instruction, waiters.warp, waiters.lanes);
   phases.waiters.clear();
-  clocks_.agent_release(event.offset, event.phase, phases.agent);
-  phases.completed = clocks_.clock(phases.agent);
-  clocks_.step(phases.agent);
-  if (event.phase > 1) clocks_.token_forget_before(event.offset, event.phase - 1);
+  for (OrderClocks* clocks : {&clocks_, &happened_}) {
+    std::uint32_t agent = clocks->agent(mbarrier_name(event.offset));
+    clocks->agent_release(event.offset, event.phase, agent);
+    if (clocks == &happened_) phases.completed = clocks->clock(agent);
+    clocks->step(agent);
+    if (event.phase > 1) clocks->token_forget_before(event.offset, event.phase - 1);
+  }
 }
 
 void OrderObserver::on_unit(const UnitEvent& event) {
@@ -281,6 +306,7 @@ void OrderObserver::on_unit(const UnitEvent& event) {
   bool warpgroup = event.unit == Unit::warpgroup && registers_.any();
   switch (event.kind) {
     case Kind::issue: {
+      if (event.unit == Unit::copy) return copy_issued(event);
       if (!warpgroup) return;
       OrderRegisters::Fault fault = registers_.issue(event.warp, event.instruction);
       if (!fault.found) return;

@@ -273,7 +273,11 @@ Result<Done> Verifier::conclude_pieces() {
   // The larger of two is among the atoms; of more, a set's function has no pieces, but in weak
   // mode.
   bool weak = !plan_.strict_maximum && candidate_.winners != 0 && reference_.winners == 0;
-  bool new_pieces = atoms_ != 0 || weak || (candidate_.floors != 0 && reference_.floors == 0);
+  // Which side of a tie an instruction takes was seen where it compared equals.
+  bool ties = std::any_of(other_sides_.begin(), other_sides_.end(),
+                          [&](std::uint32_t at) { return !candidate_.tied.contains(at); });
+  bool compares = atoms_ != 0 || weak || (candidate_.floors != 0 && reference_.floors == 0);
+  bool new_pieces = compares || ties;
   std::optional<Coarse> coarse =
       coarse_function(*sides_.reference.module, *sides_.candidate.module, contract_->entry);
   // What the reference itself does not keep is no demand.
@@ -287,11 +291,12 @@ Result<Done> Verifier::conclude_pieces() {
   if (!new_pieces && !out_of_range_) return Done{};
   Result<std::optional<Witness>> witness = search_sampled();
   if (!witness) return witness.error();
-  std::string why = new_pieces ? "it compares data that the reference does not compare, so that "
-                                 "some "
-                                 "inputs may take a piece that no point entered"
-                               : "it passes through magnitudes far from all that the reference "
-                                 "reaches, where floats overflow or vanish";
+  std::string why = compares     ? "it compares data that the reference does not compare, so that "
+                                   "some inputs may take a piece that no point entered"
+                    : new_pieces ? "of two computed values it asks < where the reference asks <=, "
+                                   "and they were equal at no point"
+                                 : "it passes through magnitudes far from all that the reference "
+                                   "reaches, where floats overflow or vanish";
   if (*witness) {
     findings_.set(Check::stress, CheckState::failed);
     refute(**witness, (*witness)->kind, "equal at the points, but " + why);

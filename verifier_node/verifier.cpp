@@ -140,6 +140,8 @@ void Verifier::take(const PointResult& result, std::uint64_t number) {
     summary.unguarded_keys.clear();
     summary.divisor_keys.clear();
     summary.comparison_keys.clear();
+    summary.sides.clear();
+    summary.winner_keys.clear();
     return summary;
   };
   reference_.add(counts(result.reference));
@@ -147,6 +149,10 @@ void Verifier::take(const PointResult& result, std::uint64_t number) {
   unguarded_ += not_among(result.candidate.unguarded_keys, result.reference.unguarded_keys);
   unsigned_divisors_ += not_among(result.candidate.divisor_keys, result.reference.divisor_keys);
   atoms_ += not_among(result.candidate.comparison_keys, result.reference.comparison_keys);
+  for (const auto& [key, side] : result.candidate.sides)
+    if (!result.reference.sides.contains(key) &&
+        !result.reference.winner_keys.contains(side.comparison))
+      other_sides_.insert(side.instruction);
   out_of_range_ |= result.candidate.largest > range_above * result.reference.largest ||
                    result.candidate.smallest * range_below < result.reference.smallest;
   if (unguarded_at_ < 0) unguarded_at_ = result.candidate.unguarded_instruction;

@@ -59,7 +59,8 @@ class Verifier {
   std::vector<std::uint32_t> literals_;
   Writers reference_writers_, candidate_writers_;
   std::uint64_t unguarded_ = 0, unsigned_divisors_ = 0;  // Not the reference's.
-  std::uint64_t atoms_ = 0;    // Comparisons of data that the reference does not make.
+  std::uint64_t atoms_ = 0;  // Comparisons of data that the reference does not make.
+  std::unordered_set<std::uint32_t> other_sides_;  // Or makes with the other side of a tie.
   bool out_of_range_ = false;  // Magnitudes far from all that the reference reaches.
   std::int64_t unguarded_at_ = -1, divisor_at_ = -1;
   std::uint64_t steps_ = 0;

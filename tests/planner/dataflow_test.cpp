@@ -102,10 +102,29 @@ TEST_CASE("blocks begin at labels that are used and behind branches, with all ar
   CHECK(built.flow.blocks()[4].next.empty());
 }
 
-TEST_CASE("an indirect branch or a label with two places is not certain") {
+TEST_CASE("a branch goes to the label of its own braces, or of those around") {
+  Built built(registers +
+              "{\nW: mov.b32 %r1, 1;\n@%p1 bra W;\n}\n{\nW: mov.b32 %r2, 2;\n@%p1 bra W;\n"
+              "{ @%p2 bra OUT; }\n}\nmov.b32 %r3, 3;\nOUT: ret;");
+  REQUIRE(built.flow.certain());
+  auto goes = [&](Index from, Index to) {
+    const std::vector<std::uint32_t>& next = built.flow.blocks()[built.flow.block_of(from)].next;
+    return std::find(next.begin(), next.end(), built.flow.block_of(to)) != next.end();
+  };
+  CHECK(goes(1, 0));
+  CHECK_FALSE(goes(1, 4));
+  CHECK(goes(3, 2));
+  CHECK_FALSE(goes(3, 0));
+  CHECK(goes(4, 6));
+  // A label inside of braces is none outside of them.
+  CHECK_FALSE(Built(registers + "{ D: mov.b32 %r1, 1; }\nbra D;\nret;").flow.certain());
+}
+
+TEST_CASE("an indirect branch or a label twice in the same braces is not certain") {
   CHECK_FALSE(Built(registers + "ts: .branchtargets A, B;\nbrx.idx %r1, ts;\nA: ret;\nB: ret;")
                   .flow.certain());
-  CHECK_FALSE(Built(registers + "{ D: bra D; }\n{ D: bra D; }\nret;").flow.certain());
+  CHECK_FALSE(Built(registers + "D: bra D;\nD: bra D;\nret;").flow.certain());
+  CHECK(Built(registers + "{ D: bra D; }\n{ D: bra D; }\nret;").flow.certain());
   CHECK_FALSE(Built(registers + "bra ELSEWHERE;").flow.certain());
 }
 

@@ -160,7 +160,7 @@ TEST_CASE("minus infinity is no element, NaN loses unless it is to win") {
 TEST_CASE("of two the larger shadow wins, so relu meets a selection") {
   World w;
   Number x = w.x(0), zero = w.l(0);
-  Number chosen = *w.a.order(x, zero) > 0 ? x : zero;
+  Number chosen = *w.a.order(x, zero, Question::above) > 0 ? x : zero;
   CHECK(w.equal(w.a.maximum(x, zero, false), chosen));
 }
 

@@ -211,8 +211,7 @@ TEST_CASE("two blocks of a cluster share the tiles that each brings for both") {
   }
 }
 
-// Known to be wrong (docs/SOUNDNESS.md, known limits): the order observer calls it lapped.
-TEST_CASE("the order of two blocks that share their tiles is found right", "[!shouldfail]") {
+TEST_CASE("the order of two blocks that share their tiles is found right") {
   for (AsyncSchedule schedule : {AsyncSchedule::at_issue, AsyncSchedule::at_wait})
     check_order(watched(true, schedule));
 }

@@ -318,12 +318,12 @@ TEST_CASE("an mbarrier's phase orders its arrivals before its waiters") {
   Scene scene;
   scene.order.on_mbarrier_init(0, 0, 512, 32);
   scene.write(1, 0, 0);
-  scene.order.on_mbarrier_arrive(0, 2, every_lane, 512, 0);
-  scene.order.on_mbarrier_wait(1, 3, every_lane, 512, 0);
+  scene.order.on_mbarrier_arrive(0, 2, every_lane, 512, 0, false);
+  scene.order.on_mbarrier_wait(1, 3, every_lane, 512, 0, false);
   scene.read(4, 1, 0);
   CHECK(scene.races() == 0);
   scene.write(5, 0, 256);
-  scene.order.on_mbarrier_wait(1, 6, every_lane, 512, 1);
+  scene.order.on_mbarrier_wait(1, 6, every_lane, 512, 1, false);
   scene.read(7, 1, 256);
   CHECK(scene.races() == 1);
 }

@@ -43,7 +43,8 @@ Frame frame_of(const std::vector<std::string>& words, const std::string& place) 
   const std::map<std::string, std::uint32_t*> numbers{{"threads", &frame.threads},
                                                       {"blocks", &frame.blocks},
                                                       {"each", &frame.each},
-                                                      {"shared", &frame.shared}};
+                                                      {"shared", &frame.shared},
+                                                      {"cluster", &frame.cluster}};
   for (std::size_t i = 1; i < words.size(); ++i) {
     std::size_t equals = words[i].find('=');
     std::string key = words[i].substr(0, equals);
@@ -89,7 +90,8 @@ std::string tensor_text(const std::string& name, const std::string& type, const 
 std::string contract_text(const Frame& frame, const Values& shown) {
   std::string text = "format = 1\nname = \"pair\"\nentry = \"pair\"\ntarget = \"" + frame.target +
                      "\"\nptx_isa = \"9.0\"\n[launch]\ngrid = [" + std::to_string(frame.blocks) +
-                     ", 1, 1]\nblock = [" + std::to_string(frame.threads) + ", 1, 1]\n";
+                     ", 1, 1]\nblock = [" + std::to_string(frame.threads) + ", 1, 1]\ncluster = [" +
+                     std::to_string(frame.cluster) + ", 1, 1]\n";
   for (const auto* tensors : {&frame.inputs, &frame.outputs})
     for (const auto& [name, type] : *tensors)
       text += "[[parameter]]\nname = \"" + name + "\"\ntensor = \"" + name + "\"\n";

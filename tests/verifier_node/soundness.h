@@ -18,7 +18,7 @@ struct Frame {
   std::vector<std::pair<std::string, std::string>> inputs, outputs;
   std::map<std::string, std::string> values;  // By tensor.
   std::string target = "sm_90a", version = "8.7";
-  std::uint32_t threads = 32, blocks = 2, each = 1, shared = 0;
+  std::uint32_t threads = 32, blocks = 2, each = 1, shared = 0, cluster = 1;
   std::string absolute = "1e-3", relative = "1e-3", aligned = "16";
   bool bare = false;  // The body loads and stores by itself.
 };
