@@ -60,7 +60,7 @@ Field::Field(std::shared_ptr<const Point> point) : point_(std::move(point)), ari
   lasting_numbers_.push_back(arithmetic_.poison());
   std::uint64_t next = first_input;
   for (std::size_t i = 0; i < point_->recipes().size(); ++i) {
-    buffers_.push_back({nullptr, static_cast<std::int64_t>(i), {}});
+    buffers_.push_back({nullptr, static_cast<std::int64_t>(i), {}, {}});
     const Recipe& recipe = point_->recipes()[i];
     bool fits = (recipe.computed || recipe.symbolic) && recipe.elements != 0 &&
                 next + recipe.elements < lasting;
@@ -248,6 +248,7 @@ void Field::deposit(Region& to, std::uint64_t offset, const std::uint8_t* bits, 
   if (to.tensor < 0) {
     std::memcpy(&to.plane->bits[offset], bits, bytes);
     std::memcpy(&to.plane->tags[offset], tags, bytes * sizeof(Tag));
+    stamp(to, offset, bytes);
     return;
   }
   for (unsigned i = 0; i < bytes;) {
@@ -295,7 +296,8 @@ void Field::zero(Region& region, std::uint64_t offset, std::uint64_t bytes) {
 }
 
 void Field::poison(Region& region, std::uint64_t offset, std::uint64_t bytes) {
-  if (region.tensor >= 0) return;
+  if (region.tensor >= 0 || bytes == 0) return;
+  stamp(region, offset, bytes);
   std::fill_n(region.plane->tags.begin() + static_cast<std::ptrdiff_t>(offset), bytes, poison_tag);
 }
 
@@ -463,11 +465,15 @@ std::vector<bool> Field::live(std::uint32_t begin, std::size_t count, unsigned e
   return live;
 }
 
-void Field::collect_tiles() { tiles_.keep(live(first_tile, tiles_.size(), tile_elements)); }
+void Field::collect_tiles() {
+  tiles_.keep(live(first_tile, tiles_.size(), tile_elements));
+  gathered_.forget();
+}
 
 void Field::collect() {
   std::vector<bool> live = this->live(0, numbers_.size(), 1);
   tiles_.forget_operands();
+  gathered_.forget();
   for (std::uint32_t id = 1; id < numbers_.size(); ++id)
     if (!live[id]) free_.push_back(id);
   if (free_.size() < numbers_.size() / 2) collect_at_ = numbers_.size() * 2;

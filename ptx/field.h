@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "ptx/domain.h"
-#include "ptx/field_tile.h"
+#include "ptx/field_gathered.h"
 #include "ptx/field_word.h"
 
 namespace lathe::ptx {
@@ -22,9 +22,6 @@ struct Operation;
 
 namespace lathe::ptx::field {
 
-/// Of one byte: 0 is exact; otherwise number << 3 | which byte of it.
-using Tag = std::uint32_t;
-inline constexpr Tag poison_tag = 0xFFFFFFFFu;
 /// A number's name says where it is: below, in the arena; then elements of tiles of accumulators,
 /// words of integer data, elements of input tensors (numbers or words), which are computed when
 /// somebody asks, and literals, which live as long as the domain.
@@ -32,12 +29,6 @@ inline constexpr std::uint32_t first_tile = 1u << 25;
 inline constexpr std::uint32_t first_word = 1u << 26;
 inline constexpr std::uint32_t first_input = first_word + (1u << 25);
 inline constexpr std::uint32_t lasting = (1u << 29) - (1u << 21);
-
-struct Plane {
-  std::vector<std::uint8_t> bits;
-  std::vector<Tag> tags;
-  explicit Plane(std::size_t bytes) : bits(bytes), tags(bytes, poison_tag) {}
-};
 
 template <Type T>
 constexpr bool is_number = holds_number(T);
@@ -71,6 +62,8 @@ class Field {
     std::shared_ptr<Plane> plane;  // Of shared, local and parameter memory.
     std::int64_t tensor = -1;      // Of a global buffer.
     std::unordered_map<std::uint64_t, std::shared_ptr<Plane>> pages;  // What a block wrote.
+    /// When each piece of the plane was last written, by the field's clock.
+    std::vector<std::uint64_t> stamps;
   };
 
   explicit Field(std::shared_ptr<const Point> point);
@@ -82,7 +75,12 @@ class Field {
   void complain(ComplaintKind kind, std::string_view what) { complain(kind, what, lane_); }
 
   Lanes make_lanes(std::uint32_t bytes) { return {new_plane(bytes + 64)}; }
-  Region make_region(std::uint64_t bytes) { return {new_plane(bytes + 16), -1, {}}; }
+  Region make_region(std::uint64_t bytes) {
+    return {new_plane(bytes + 16),
+            -1,
+            {},
+            std::vector<std::uint64_t>(bytes / piece_bytes + 2, ++clock_)};
+  }
   Region& buffer(std::size_t i) { return buffers_[i]; }
 
   void read(Region& from, std::uint64_t offset, Lanes& to, Cell cell, unsigned bytes);
@@ -180,6 +178,7 @@ class Field {
   std::vector<std::uint32_t> literals() const;
 
   static constexpr std::uint64_t page_bytes = 1024;
+  static constexpr std::uint64_t piece_bytes = 256;
   static constexpr std::size_t known_inputs_max = 4096;
   std::uint64_t peak_numbers() const { return peak_; }
 
@@ -208,7 +207,17 @@ class Field {
   static bool whole_tile(const Plane& plane, const Mma& mma);
   std::uint32_t id_at(const Plane& plane, std::size_t at, Type type);
   std::uint32_t half_literal(std::uint16_t bits, Type type);
-  const TileOperand& operand(unsigned k, Type type, bool is_a);
+  Operand operand(unsigned k, Type type, bool is_a);
+  Operand operand_at(const Plane& plane, const Cell* cells, unsigned k, Type type, bool is_a);
+  Operand rows_of(Lanes& lanes, Region& memory, const WideMma& wide);
+  const std::vector<Operand>& columns_of(Region& memory, const WideMma& wide);
+  void note_place(Gathered::FromMemory& held, const Region& memory, const std::uint32_t* offsets,
+                  std::size_t count, unsigned bytes) const;
+  void stamp(Region& region, std::uint64_t offset, std::uint64_t bytes) {
+    ++clock_;
+    for (std::uint64_t at = offset / piece_bytes; at <= (offset + bytes - 1) / piece_bytes; ++at)
+      region.stamps[at] = clock_;
+  }
   std::vector<Number> numbers_of(const std::vector<std::uint32_t>& ids, Type type);
   void multiply_tile(Lanes& lanes, const Mma& mma, const TileOperand& a, const TileOperand& b,
                      bool zero_c);
@@ -228,7 +237,8 @@ class Field {
     if (id < first_tile) return numbers_[id].type();
     if (id < first_word)
       return tiles_.at((id - first_tile) / tile_elements).integer ? Type::s32 : Type::f32;
-    return is_word(id) ? Type::b32 : distant_number(id).type();
+    if (id >= lasting) return lasting_numbers_[id - lasting].type();
+    return is_word(id) ? Type::b32 : recipe_of(id).type;
   }
 
   std::shared_ptr<const Point> point_;
@@ -236,6 +246,8 @@ class Field {
   std::vector<Number> numbers_, lasting_numbers_;
   std::vector<std::uint32_t> ids_;  // Of the operand that is being gathered.
   Tiles tiles_{*point_};
+  Gathered gathered_;
+  std::uint64_t clock_ = 0;            // Writes to memory of a block.
   std::vector<std::uint32_t> inputs_;  // The name of each tensor's first element; 0: none.
   bool any_symbolic_ = false;
   std::vector<std::pair<std::uint32_t, std::uint64_t>> initial_reads_;

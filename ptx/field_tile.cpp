@@ -83,19 +83,25 @@ void TileSide::join(const TileSide& column, double product, Number& d) const {
   d.reversed = false;
 }
 
-TileOperand& Tiles::operand(const std::vector<std::uint32_t>& ids, unsigned kind, bool& known) {
-  std::vector<TileOperand>& operands = operands_[kind % 2];
+Operand Tiles::operand(const std::vector<std::uint32_t>& ids, unsigned kind, bool lasts,
+                       std::shared_ptr<TileOperand>& fresh) {
+  std::vector<std::shared_ptr<TileOperand>>& operands = operands_[kind % 2];
+  if (operands.empty()) operands.resize(operands_max);
   std::size_t at = hash_of(ids, kind) % operands_max;
-  auto holds = [&](const TileOperand& place) { return place.kind == kind && place.ids == ids; };
-  known = holds(operands[at]);
-  if (known) return operands[at];
-  known = holds(operands[at ^ 1]);
-  if (known) return operands[at ^ 1];
+  for (std::size_t place : {at, at ^ 1})
+    if (operands[place] && operands[place]->kind == kind && operands[place]->ids == ids)
+      return operands[place];
   // The older of the two, which is the one that was not filled last.
   std::swap(operands[at], operands[at ^ 1]);
-  operands[at].ids = ids;
-  operands[at].kind = kind;
-  return operands[at];
+  if (!operands[at] || operands[at].use_count() > 1) operands[at] = std::make_shared<TileOperand>();
+  fresh = operands[at];
+  fresh->ids = ids;
+  fresh->kind = kind;
+  fresh->lasts = lasts;
+  if (!lasts)
+    for (std::size_t place : {at, at ^ 1})
+      passing_.push_back({kind % 2, static_cast<std::uint32_t>(place)});
+  return fresh;
 }
 
 void Tiles::fill(TileOperand& operand, const std::vector<Number>& numbers, unsigned k,
@@ -202,8 +208,9 @@ void Tiles::keep(const std::vector<bool>& live) {
 }
 
 void Tiles::forget_operands() {
-  for (auto& operands : operands_)
-    for (TileOperand& operand : operands) operand.ids.clear();
+  for (const auto& [table, place] : passing_)
+    if (operands_[table][place] && !operands_[table][place]->lasts) operands_[table][place].reset();
+  passing_.clear();
 }
 
 void Tiles::clear() {

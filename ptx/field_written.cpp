@@ -106,6 +106,7 @@ std::vector<Written> Field::finish_block() {
   word_arena_.clear();
   free_.clear();
   tiles_.clear();
+  gathered_.forget();
   arithmetic_.clear();
   return out;
 }
