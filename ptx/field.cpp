@@ -76,8 +76,7 @@ Number Field::distant_number(std::uint32_t id) const {
     return tiles_.element((id - first_tile) / tile_elements, (id - first_tile) % tile_elements);
   Known& known = known_inputs_[id % known_inputs_max];
   if (known.id == id) return known.number;
-  std::size_t tensor = tensor_of(id);
-  known = {id, point_->input(tensor, id - inputs_[tensor])};
+  known = {id, input_number(id)};
   return known.number;
 }
 
@@ -95,19 +94,6 @@ std::shared_ptr<Plane> Field::new_plane(std::size_t bytes) {
   return plane;
 }
 
-std::uint32_t Field::keep(const Number& number) {
-  if (number.special == Special::poison) return poison_id();
-  if (!free_.empty()) {
-    std::uint32_t id = free_.back();
-    free_.pop_back();
-    numbers_[id] = number;
-    return id;
-  }
-  numbers_.push_back(number);
-  peak_ = std::max<std::uint64_t>(peak_, numbers_.size());
-  return static_cast<std::uint32_t>(numbers_.size() - 1);
-}
-
 std::uint32_t Field::half_literal(std::uint16_t bits, Type type) {
   std::vector<std::uint32_t>& known = half_literals_[type == Type::bf16 ? 1 : 0];
   if (known.empty()) known.resize(std::size_t{1} << 16);
@@ -123,11 +109,14 @@ std::uint32_t Field::literal(std::uint64_t bits, Type type) {
   if (type == Type::f16 || type == Type::bf16)
     return half_literal(static_cast<std::uint16_t>(bits), type);
   std::uint64_t key = bits ^ static_cast<std::uint64_t>(type) << 56;
+  Recent& recent = recent_literals_[(bits >> 12 ^ bits) % recent_literals_.size()];
+  if (recent.key == key && recent.id != 0) return recent.id;
   auto [found, fresh] =
       literals_.try_emplace(key, static_cast<std::uint32_t>(lasting + lasting_numbers_.size()));
   if (fresh)
     lasting_numbers_.push_back(
         point_->literal(float_value(bits, type), type == Type::tf32 ? Type::f32 : type));
+  recent = {key, found->second};
   return found->second;
 }
 
@@ -476,7 +465,7 @@ void Field::collect() {
   gathered_.forget();
   for (std::uint32_t id = 1; id < numbers_.size(); ++id)
     if (!live[id]) free_.push_back(id);
-  if (free_.size() < numbers_.size() / 2) collect_at_ = numbers_.size() * 2;
+  collect_at_ = std::max(collect_least, 2 * (numbers_.size() - free_.size()));
 }
 
 }  // namespace lathe::ptx::field

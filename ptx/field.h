@@ -141,7 +141,28 @@ class Field {
   Number number(std::uint32_t id) const {
     return id < first_tile ? numbers_[id] : distant_number(id);
   }
-  std::uint32_t keep(const Number& number);
+  std::uint32_t keep(const Number& number) {
+    if (number.special == Special::poison) return poison_id();
+    if (!free_.empty()) {
+      std::uint32_t id = free_.back();
+      free_.pop_back();
+      numbers_[id] = number;
+      return id;
+    }
+    numbers_.push_back(number);
+    peak_ = std::max<std::uint64_t>(peak_, numbers_.size());
+    return static_cast<std::uint32_t>(numbers_.size() - 1);
+  }
+  /// The number of this format in the arena whose bytes these are; null where it is elsewhere.
+  template <std::size_t bytes>
+  const Number* held(const std::array<Tag, bytes>& tags, Type type) const {
+    Tag first = tags[0], differ = first & 7;
+    for (unsigned i = 1; i < bytes; ++i) differ |= tags[i] ^ (first + i);
+    std::uint32_t id = first >> 3;
+    if (differ != 0 || id == 0 || id >= first_tile) return nullptr;
+    const Number& number = numbers_[id];
+    return number.type() == type ? &number : nullptr;
+  }
   /// The number of a literal's bits; lasting.
   std::uint32_t literal(std::uint64_t bits, Type type);
   /// The number whose bytes these are, or 0 after a complaint.
@@ -154,6 +175,10 @@ class Field {
   bool is_word(std::uint32_t id) const {
     return (id >= first_word && id < first_input) ||
            (any_symbolic_ && id >= first_input && id < lasting && recipe_of(id).symbolic);
+  }
+  /// A sum of an integer product, or an integer that was made of a float.
+  bool is_whole(std::uint32_t id) const {
+    return id != poison_id() && !is_word(id) && type_of(id) == Type::s32;
   }
   /// Rows that only move bits, where all operands but one are exact: bfe, bfi, brev, shf, lop3.
   static bool moves_bits(std::uint16_t row);
@@ -197,6 +222,10 @@ class Field {
   void collect();
   Number number_settled(std::uint32_t id) { return arithmetic_.settled(number(id)); }
   Number distant_number(std::uint32_t id) const;
+  Number input_number(std::uint32_t id) const {
+    std::size_t tensor = tensor_of(id);
+    return point_->input(tensor, id - inputs_[tensor]);
+  }
   std::size_t tensor_of(std::uint32_t id) const;
   const Recipe& recipe_of(std::uint32_t id) const { return point_->recipes()[tensor_of(id)]; }
   std::uint64_t element_bits(std::uint32_t source) const;
@@ -264,9 +293,16 @@ class Field {
   std::vector<std::weak_ptr<Plane>> planes_;
   std::vector<Region> buffers_;
   std::unordered_map<std::uint64_t, std::uint32_t> literals_;
+  struct Recent {
+    std::uint64_t key = 0;
+    std::uint32_t id = 0;
+  };
+  std::array<Recent, 64> recent_literals_{};
   std::optional<Complaint> complaint_;
   unsigned lane_ = 0;
-  std::size_t collect_at_ = std::size_t{1} << 21;
+  /// Few enough that the numbers in use stay in the processor's cache.
+  static constexpr std::size_t collect_least = std::size_t{3} << 13;
+  std::size_t collect_at_ = collect_least;
   std::uint64_t peak_ = 0;
 };
 

@@ -64,8 +64,12 @@ Gathered::FromCells& Gathered::at(const Plane& plane, const Cell* cells, unsigne
 }
 
 void Gathered::forget() {
-  for (auto& [key, held] : cells_) held.operand.reset();
-  for (auto& [key, held] : memories_) held.slices.clear();
+  for (auto& [key, held] : cells_)
+    if (held.operand && !held.operand->lasts) held.operand.reset();
+  for (auto& [key, held] : memories_)
+    if (std::any_of(held.slices.begin(), held.slices.end(),
+                    [](const Operand& slice) { return !slice->lasts; }))
+      held.slices.clear();
 }
 
 }  // namespace lathe::ptx::field

@@ -46,7 +46,8 @@ std::vector<Number> Field::numbers_of(const std::vector<std::uint32_t>& ids, Typ
       numbers.push_back(integer_of(id, type));
       continue;
     }
-    Number number = number_settled(id);
+    Number number =
+        id >= first_input && id < lasting && !any_symbolic_ ? input_number(id) : number_settled(id);
     if (type == Type::tf32 && number.fits > 11) number.rounds = rounded(number.rounds, 11);
     numbers.push_back(number);
   }

@@ -23,6 +23,7 @@ struct TileSide {
   std::uint16_t numerator = 0, denominator = 0;
   Rounds rounds;
 
+  bool operator==(const TileSide&) const = default;
   void take(const Number& number);
   void take(const TileSide& more);
   /// Adds the product of this row and a column to an element of C, but for its
@@ -43,6 +44,7 @@ struct TileOperand {
   bool finite = true;
   double bound = 0;             // Of integers: their largest magnitude.
   std::vector<TileSide> sides;  // Of A by row, of B by column.
+  bool even = false;            // All of them are alike.
   std::vector<TileLine> values;
   std::size_t plane = 0;  // Lines of a plane.
 };
@@ -52,11 +54,12 @@ using Operand = std::shared_ptr<const TileOperand>;
 struct Tile {
   bool integer = false;  // Of s32: exact while the sum stays below 2^31.
   double bound = 0;
-  std::vector<Number> start;  // C where it is not zero.
+  std::shared_ptr<const std::vector<Number>> start;  // C where it is not zero.
   std::array<TileSide, tile_rows> rows;
   std::array<TileSide, tile_columns> columns;
-  std::vector<TileLine> sums;  // 16 lines a plane.
-  unsigned products = 0;       // Since the sums were last reduced.
+  bool even_rows = true, even_columns = true;  // The first stands for all.
+  std::vector<TileLine> sums;                  // 16 lines a plane.
+  unsigned products = 0;                       // Since the sums were last reduced.
 };
 
 class Tiles {
@@ -89,12 +92,14 @@ class Tiles {
 
   const Point* point_;
   std::vector<std::unique_ptr<Tile>> tiles_;
+  std::vector<TileLine> zeros_;
   std::vector<std::uint32_t> free_;
   /// Of A and of B apart, so that one never takes the other's place; two places for each hash.
   std::array<std::vector<std::shared_ptr<TileOperand>>, 2> operands_;
   /// Those whose elements' names are used again: the table and the place.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> passing_;
-  std::size_t collect_at_ = 4096;
+  static constexpr std::size_t collect_least = 16384;
+  std::size_t collect_at_ = collect_least;
 };
 
 }  // namespace lathe::ptx::field
