@@ -60,7 +60,7 @@ Field::Field(std::shared_ptr<const Point> point) : point_(std::move(point)), ari
   lasting_numbers_.push_back(arithmetic_.poison());
   std::uint64_t next = first_input;
   for (std::size_t i = 0; i < point_->recipes().size(); ++i) {
-    buffers_.push_back({nullptr, static_cast<std::int64_t>(i), {}});
+    buffers_.push_back({nullptr, static_cast<std::int64_t>(i), {}, {}});
     const Recipe& recipe = point_->recipes()[i];
     bool fits = (recipe.computed || recipe.symbolic) && recipe.elements != 0 &&
                 next + recipe.elements < lasting;
@@ -76,8 +76,7 @@ Number Field::distant_number(std::uint32_t id) const {
     return tiles_.element((id - first_tile) / tile_elements, (id - first_tile) % tile_elements);
   Known& known = known_inputs_[id % known_inputs_max];
   if (known.id == id) return known.number;
-  std::size_t tensor = tensor_of(id);
-  known = {id, point_->input(tensor, id - inputs_[tensor])};
+  known = {id, input_number(id)};
   return known.number;
 }
 
@@ -95,19 +94,6 @@ std::shared_ptr<Plane> Field::new_plane(std::size_t bytes) {
   return plane;
 }
 
-std::uint32_t Field::keep(const Number& number) {
-  if (number.special == Special::poison) return poison_id();
-  if (!free_.empty()) {
-    std::uint32_t id = free_.back();
-    free_.pop_back();
-    numbers_[id] = number;
-    return id;
-  }
-  numbers_.push_back(number);
-  peak_ = std::max<std::uint64_t>(peak_, numbers_.size());
-  return static_cast<std::uint32_t>(numbers_.size() - 1);
-}
-
 std::uint32_t Field::half_literal(std::uint16_t bits, Type type) {
   std::vector<std::uint32_t>& known = half_literals_[type == Type::bf16 ? 1 : 0];
   if (known.empty()) known.resize(std::size_t{1} << 16);
@@ -123,11 +109,14 @@ std::uint32_t Field::literal(std::uint64_t bits, Type type) {
   if (type == Type::f16 || type == Type::bf16)
     return half_literal(static_cast<std::uint16_t>(bits), type);
   std::uint64_t key = bits ^ static_cast<std::uint64_t>(type) << 56;
+  Recent& recent = recent_literals_[(bits >> 12 ^ bits) % recent_literals_.size()];
+  if (recent.key == key && recent.id != 0) return recent.id;
   auto [found, fresh] =
       literals_.try_emplace(key, static_cast<std::uint32_t>(lasting + lasting_numbers_.size()));
   if (fresh)
     lasting_numbers_.push_back(
         point_->literal(float_value(bits, type), type == Type::tf32 ? Type::f32 : type));
+  recent = {key, found->second};
   return found->second;
 }
 
@@ -248,6 +237,7 @@ void Field::deposit(Region& to, std::uint64_t offset, const std::uint8_t* bits, 
   if (to.tensor < 0) {
     std::memcpy(&to.plane->bits[offset], bits, bytes);
     std::memcpy(&to.plane->tags[offset], tags, bytes * sizeof(Tag));
+    stamp(to, offset, bytes);
     return;
   }
   for (unsigned i = 0; i < bytes;) {
@@ -295,7 +285,8 @@ void Field::zero(Region& region, std::uint64_t offset, std::uint64_t bytes) {
 }
 
 void Field::poison(Region& region, std::uint64_t offset, std::uint64_t bytes) {
-  if (region.tensor >= 0) return;
+  if (region.tensor >= 0 || bytes == 0) return;
+  stamp(region, offset, bytes);
   std::fill_n(region.plane->tags.begin() + static_cast<std::ptrdiff_t>(offset), bytes, poison_tag);
 }
 
@@ -463,14 +454,18 @@ std::vector<bool> Field::live(std::uint32_t begin, std::size_t count, unsigned e
   return live;
 }
 
-void Field::collect_tiles() { tiles_.keep(live(first_tile, tiles_.size(), tile_elements)); }
+void Field::collect_tiles() {
+  tiles_.keep(live(first_tile, tiles_.size(), tile_elements));
+  gathered_.forget();
+}
 
 void Field::collect() {
   std::vector<bool> live = this->live(0, numbers_.size(), 1);
   tiles_.forget_operands();
+  gathered_.forget();
   for (std::uint32_t id = 1; id < numbers_.size(); ++id)
     if (!live[id]) free_.push_back(id);
-  if (free_.size() < numbers_.size() / 2) collect_at_ = numbers_.size() * 2;
+  collect_at_ = std::max(collect_least, 2 * (numbers_.size() - free_.size()));
 }
 
 }  // namespace lathe::ptx::field

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "ptx/domain.h"
-#include "ptx/field_tile.h"
+#include "ptx/field_gathered.h"
 #include "ptx/field_word.h"
 
 namespace lathe::ptx {
@@ -22,9 +22,6 @@ struct Operation;
 
 namespace lathe::ptx::field {
 
-/// Of one byte: 0 is exact; otherwise number << 3 | which byte of it.
-using Tag = std::uint32_t;
-inline constexpr Tag poison_tag = 0xFFFFFFFFu;
 /// A number's name says where it is: below, in the arena; then elements of tiles of accumulators,
 /// words of integer data, elements of input tensors (numbers or words), which are computed when
 /// somebody asks, and literals, which live as long as the domain.
@@ -32,12 +29,6 @@ inline constexpr std::uint32_t first_tile = 1u << 25;
 inline constexpr std::uint32_t first_word = 1u << 26;
 inline constexpr std::uint32_t first_input = first_word + (1u << 25);
 inline constexpr std::uint32_t lasting = (1u << 29) - (1u << 21);
-
-struct Plane {
-  std::vector<std::uint8_t> bits;
-  std::vector<Tag> tags;
-  explicit Plane(std::size_t bytes) : bits(bytes), tags(bytes, poison_tag) {}
-};
 
 template <Type T>
 constexpr bool is_number = holds_number(T);
@@ -71,6 +62,8 @@ class Field {
     std::shared_ptr<Plane> plane;  // Of shared, local and parameter memory.
     std::int64_t tensor = -1;      // Of a global buffer.
     std::unordered_map<std::uint64_t, std::shared_ptr<Plane>> pages;  // What a block wrote.
+    /// When each piece of the plane was last written, by the field's clock.
+    std::vector<std::uint64_t> stamps;
   };
 
   explicit Field(std::shared_ptr<const Point> point);
@@ -82,7 +75,12 @@ class Field {
   void complain(ComplaintKind kind, std::string_view what) { complain(kind, what, lane_); }
 
   Lanes make_lanes(std::uint32_t bytes) { return {new_plane(bytes + 64)}; }
-  Region make_region(std::uint64_t bytes) { return {new_plane(bytes + 16), -1, {}}; }
+  Region make_region(std::uint64_t bytes) {
+    return {new_plane(bytes + 16),
+            -1,
+            {},
+            std::vector<std::uint64_t>(bytes / piece_bytes + 2, ++clock_)};
+  }
   Region& buffer(std::size_t i) { return buffers_[i]; }
 
   void read(Region& from, std::uint64_t offset, Lanes& to, Cell cell, unsigned bytes);
@@ -143,7 +141,28 @@ class Field {
   Number number(std::uint32_t id) const {
     return id < first_tile ? numbers_[id] : distant_number(id);
   }
-  std::uint32_t keep(const Number& number);
+  std::uint32_t keep(const Number& number) {
+    if (number.special == Special::poison) return poison_id();
+    if (!free_.empty()) {
+      std::uint32_t id = free_.back();
+      free_.pop_back();
+      numbers_[id] = number;
+      return id;
+    }
+    numbers_.push_back(number);
+    peak_ = std::max<std::uint64_t>(peak_, numbers_.size());
+    return static_cast<std::uint32_t>(numbers_.size() - 1);
+  }
+  /// The number of this format in the arena whose bytes these are; null where it is elsewhere.
+  template <std::size_t bytes>
+  const Number* held(const std::array<Tag, bytes>& tags, Type type) const {
+    Tag first = tags[0], differ = first & 7;
+    for (unsigned i = 1; i < bytes; ++i) differ |= tags[i] ^ (first + i);
+    std::uint32_t id = first >> 3;
+    if (differ != 0 || id == 0 || id >= first_tile) return nullptr;
+    const Number& number = numbers_[id];
+    return number.type() == type ? &number : nullptr;
+  }
   /// The number of a literal's bits; lasting.
   std::uint32_t literal(std::uint64_t bits, Type type);
   /// The number whose bytes these are, or 0 after a complaint.
@@ -156,6 +175,10 @@ class Field {
   bool is_word(std::uint32_t id) const {
     return (id >= first_word && id < first_input) ||
            (any_symbolic_ && id >= first_input && id < lasting && recipe_of(id).symbolic);
+  }
+  /// A sum of an integer product, or an integer that was made of a float.
+  bool is_whole(std::uint32_t id) const {
+    return id != poison_id() && !is_word(id) && type_of(id) == Type::s32;
   }
   /// Rows that only move bits, where all operands but one are exact: bfe, bfi, brev, shf, lop3.
   static bool moves_bits(std::uint16_t row);
@@ -180,6 +203,7 @@ class Field {
   std::vector<std::uint32_t> literals() const;
 
   static constexpr std::uint64_t page_bytes = 1024;
+  static constexpr std::uint64_t piece_bytes = 256;
   static constexpr std::size_t known_inputs_max = 4096;
   std::uint64_t peak_numbers() const { return peak_; }
 
@@ -198,6 +222,10 @@ class Field {
   void collect();
   Number number_settled(std::uint32_t id) { return arithmetic_.settled(number(id)); }
   Number distant_number(std::uint32_t id) const;
+  Number input_number(std::uint32_t id) const {
+    std::size_t tensor = tensor_of(id);
+    return point_->input(tensor, id - inputs_[tensor]);
+  }
   std::size_t tensor_of(std::uint32_t id) const;
   const Recipe& recipe_of(std::uint32_t id) const { return point_->recipes()[tensor_of(id)]; }
   std::uint64_t element_bits(std::uint32_t source) const;
@@ -208,7 +236,17 @@ class Field {
   static bool whole_tile(const Plane& plane, const Mma& mma);
   std::uint32_t id_at(const Plane& plane, std::size_t at, Type type);
   std::uint32_t half_literal(std::uint16_t bits, Type type);
-  const TileOperand& operand(unsigned k, Type type, bool is_a);
+  Operand operand(unsigned k, Type type, bool is_a);
+  Operand operand_at(const Plane& plane, const Cell* cells, unsigned k, Type type, bool is_a);
+  Operand rows_of(Lanes& lanes, Region& memory, const WideMma& wide);
+  const std::vector<Operand>& columns_of(Region& memory, const WideMma& wide);
+  void note_place(Gathered::FromMemory& held, const Region& memory, const std::uint32_t* offsets,
+                  std::size_t count, unsigned bytes) const;
+  void stamp(Region& region, std::uint64_t offset, std::uint64_t bytes) {
+    ++clock_;
+    for (std::uint64_t at = offset / piece_bytes; at <= (offset + bytes - 1) / piece_bytes; ++at)
+      region.stamps[at] = clock_;
+  }
   std::vector<Number> numbers_of(const std::vector<std::uint32_t>& ids, Type type);
   void multiply_tile(Lanes& lanes, const Mma& mma, const TileOperand& a, const TileOperand& b,
                      bool zero_c);
@@ -228,7 +266,8 @@ class Field {
     if (id < first_tile) return numbers_[id].type();
     if (id < first_word)
       return tiles_.at((id - first_tile) / tile_elements).integer ? Type::s32 : Type::f32;
-    return is_word(id) ? Type::b32 : distant_number(id).type();
+    if (id >= lasting) return lasting_numbers_[id - lasting].type();
+    return is_word(id) ? Type::b32 : recipe_of(id).type;
   }
 
   std::shared_ptr<const Point> point_;
@@ -236,6 +275,8 @@ class Field {
   std::vector<Number> numbers_, lasting_numbers_;
   std::vector<std::uint32_t> ids_;  // Of the operand that is being gathered.
   Tiles tiles_{*point_};
+  Gathered gathered_;
+  std::uint64_t clock_ = 0;            // Writes to memory of a block.
   std::vector<std::uint32_t> inputs_;  // The name of each tensor's first element; 0: none.
   bool any_symbolic_ = false;
   std::vector<std::pair<std::uint32_t, std::uint64_t>> initial_reads_;
@@ -252,9 +293,16 @@ class Field {
   std::vector<std::weak_ptr<Plane>> planes_;
   std::vector<Region> buffers_;
   std::unordered_map<std::uint64_t, std::uint32_t> literals_;
+  struct Recent {
+    std::uint64_t key = 0;
+    std::uint32_t id = 0;
+  };
+  std::array<Recent, 64> recent_literals_{};
   std::optional<Complaint> complaint_;
   unsigned lane_ = 0;
-  std::size_t collect_at_ = std::size_t{1} << 21;
+  /// Few enough that the numbers in use stay in the processor's cache.
+  static constexpr std::size_t collect_least = std::size_t{3} << 13;
+  std::size_t collect_at_ = collect_least;
   std::uint64_t peak_ = 0;
 };
 

@@ -45,8 +45,8 @@ void Summary::add(const Summary& more) {
   for (auto member :
        {&Summary::exponentials, &Summary::unguarded, &Summary::divisors,
         &Summary::unsigned_divisors, &Summary::comparisons, &Summary::near_ties, &Summary::winners,
-        &Summary::sentinels, &Summary::saturations, &Summary::maxima, &Summary::logarithms,
-        &Summary::roots, &Summary::floors, &Summary::products})
+        &Summary::sentinels, &Summary::saturations, &Summary::integers, &Summary::maxima,
+        &Summary::logarithms, &Summary::roots, &Summary::floors, &Summary::products})
     count(member);
   auto first = [](std::int64_t& mine, std::int64_t other) {
     if (other >= 0 && (mine < 0 || other < mine)) mine = other;
@@ -98,7 +98,7 @@ void Arithmetic::settle(Number& a) {
 
 std::uint32_t Arithmetic::new_term(const Term& term) {
   const Term& last = terms_.back();
-  if (last.maximum == term.maximum && last.r == term.r)
+  if (last.maximum == term.maximum && equal(last.r, term.r))
     return static_cast<std::uint32_t>(terms_.size() - 1);
   terms_.push_back(term);
   return static_cast<std::uint32_t>(terms_.size() - 1);
@@ -212,7 +212,7 @@ Number Arithmetic::mul(const Number& left, const Number& right) {
   }
   Number out = combined(a, b);
   out.shadow = a.shadow * b.shadow;
-  bool square = a.shadow == b.shadow && a.r == b.r;
+  bool square = a.shadow == b.shadow && equal(a.r, b.r);
   out.r = moduli_->mul(a.r, b.r);
   out.numerator = add_degrees(a.numerator, b.numerator);
   out.denominator = add_degrees(a.denominator, b.denominator);
@@ -225,7 +225,7 @@ Number Arithmetic::mul(const Number& left, const Number& right) {
 
 const Residues& Arithmetic::inverse(const Residues& a) const {
   Inverse& known = inverses_[(a[0] ^ a[1] >> 7) % inverses_.size()];
-  if (known.of != a) known = {a, moduli_->inverse(a)};
+  if (!equal(known.of, a)) known = {a, moduli_->inverse(a)};
   return known.is;
 }
 
@@ -329,20 +329,6 @@ Number Arithmetic::integer(std::int64_t value, Type type) const {
   number.fits = 64;
   number.r = moduli_->integer(value);
   return in_format(number, type, true);
-}
-
-Number Arithmetic::in_format(Number a, Type type, bool exact) {
-  a.kind = static_cast<std::uint8_t>(type);
-  unsigned bits = significant_bits(type);
-  if (!exact) {
-    a.rounds = rounded(a.rounds, bits);
-    a.fits = static_cast<std::uint8_t>(bits);
-  } else if (a.fits > bits) {
-    if (!(a.is(literal_bits) && a.is(integral) && std::fabs(a.shadow) <= std::ldexp(1, bits)))
-      a.rounds = rounded(a.rounds, bits);
-    a.fits = static_cast<std::uint8_t>(bits);
-  }
-  return a;
 }
 
 }  // namespace lathe::ptx::field

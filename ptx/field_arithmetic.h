@@ -3,6 +3,7 @@
 // Arithmetic on numbers at one point, with what a run leaves behind for the proof: which
 // exponentials had no guard, which divisors no sign, how much was decided by shadows.
 
+#include <cmath>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,6 +24,7 @@ struct Summary {
   std::uint64_t exponentials = 0, unguarded = 0;
   std::uint64_t divisors = 0, unsigned_divisors = 0;
   std::uint64_t comparisons = 0, near_ties = 0, winners = 0, sentinels = 0;
+  std::uint64_t integers = 0;     // Made of floats, in their type's range as far as shadows go.
   std::uint64_t saturations = 0;  // Conversions to eight bits beyond the format's largest.
   std::uint64_t maxima = 0, logarithms = 0, roots = 0, floors = 0;
   std::uint64_t products = 0;  // Multiply-adds of tensor cores.
@@ -145,5 +147,19 @@ class Arithmetic {
   Summary summary_;
   std::int64_t instruction_ = -1;
 };
+
+inline Number Arithmetic::in_format(Number a, Type type, bool exact) {
+  a.kind = static_cast<std::uint8_t>(type);
+  unsigned bits = significant_bits(type);
+  if (!exact) {
+    a.rounds = rounded(a.rounds, bits);
+    a.fits = static_cast<std::uint8_t>(bits);
+  } else if (a.fits > bits) {
+    if (!(a.is(literal_bits) && a.is(integral) && std::fabs(a.shadow) <= std::ldexp(1, bits)))
+      a.rounds = rounded(a.rounds, bits);
+    a.fits = static_cast<std::uint8_t>(bits);
+  }
+  return a;
+}
 
 }  // namespace lathe::ptx::field

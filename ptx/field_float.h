@@ -219,11 +219,7 @@ template <Type To, Type From>
 BitsValue<To> number_to_bits(Form f, const NumberValue<From>& a) {
   Number whole = to_integral(a.field->arithmetic(), a.get(), f.rounding);
   if (whole.special == Special::poison) return all_poison<To>(a.field);
-  if (!whole.finite() || !whole.is(literal_bits)) {
-    a.field->complain(ComplaintKind::undecided,
-                      "a float that depends on inputs becomes an integer");
-    return all_poison<To>(a.field);
-  }
+  if (!whole.finite() || !whole.is(literal_bits)) return from_whole<To>(a.field, whole);
   double low = is_signed(To) ? -std::ldexp(1, width_of(To) - 1) : 0;
   double high = std::ldexp(1, width_of(To) - (is_signed(To) ? 1 : 0));
   double value = whole.shadow;
@@ -269,13 +265,7 @@ std::optional<Number> integer_number(const BitsValue<From>& a) {
     std::optional<Word> word = word_of(a.field, a);
     return word ? a.field->number_of(*word, From) : std::nullopt;
   }
-  Tag first = a.tags[0];
-  bool whole = From == Type::s32 && first != 0 && first != poison_tag && (first & 7) == 0;
-  for (unsigned i = 0; i < a.tags.size(); ++i) whole &= a.tags[i] == first + i;
-  if (!whole) return std::nullopt;
-  Number number = a.field->number(first >> 3);
-  if (number.type() != Type::s32) return std::nullopt;
-  return number;
+  return whole_number(a);
 }
 
 template <Type To, Type From>
@@ -313,6 +303,8 @@ auto convert(Form f, const BitsValue<From>& a) {
       if (word) return from_word<To>(a.field, *word);
     }
     bool extends = width_of(To) > width_of(From);
+    if (extends)
+      if (std::optional<Number> whole = whole_number(a)) return from_whole<To>(a.field, *whole);
     if (f.has(Flag::sat) || (extends && is_signed(From)) || !is_integer(From))
       return opaque<To>(a.field, a);
     BitsValue<To> out(a.field, static_cast<typename BitsValue<To>::Unsigned>(a.bits));

@@ -68,7 +68,7 @@ void Maxima::gather(std::uint32_t node, Maximum& into) {
     bool known = false;
     for (; into.places[at] != 0 && !known; at = (at + 1) & (size - 1)) {
       const MaximumElement& other = into.members[into.places[at] - 1];
-      known = other.valid == element.valid && other.r == element.r;
+      known = other.valid == element.valid && equal(other.r, element.r);
     }
     if (known) continue;
     into.members.push_back(element);

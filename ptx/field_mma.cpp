@@ -1,11 +1,24 @@
 // Matrix products of the field domain: operands are gathered once and multiplied as dense matrices;
 // what cannot be dense goes element by element.
 
+#include <emmintrin.h>
+
 #include <algorithm>
 
 #include "ptx/field.h"
 
 namespace lathe::ptx::field {
+namespace {
+
+const __m128i* tags_at(const Plane& plane, Cell cell) {
+  return reinterpret_cast<const __m128i*>(&plane.tags[cell.at()]);
+}
+/// Of the four bytes of a number.
+__m128i four_tags(std::uint32_t id) {
+  return _mm_or_si128(_mm_set1_epi32(static_cast<int>(id << 3)), _mm_set_epi32(3, 2, 1, 0));
+}
+
+}  // namespace
 
 /// The number at a cell, by its bytes' tags.
 std::uint32_t Field::id_at(const Plane& plane, std::size_t at, Type type) {
@@ -33,7 +46,8 @@ std::vector<Number> Field::numbers_of(const std::vector<std::uint32_t>& ids, Typ
       numbers.push_back(integer_of(id, type));
       continue;
     }
-    Number number = number_settled(id);
+    Number number =
+        id >= first_input && id < lasting && !any_symbolic_ ? input_number(id) : number_settled(id);
     if (type == Type::tf32 && number.fits > 11) number.rounds = rounded(number.rounds, 11);
     numbers.push_back(number);
   }
@@ -69,12 +83,72 @@ std::uint32_t Field::integer_id_at(const Plane& plane, std::size_t at, Type type
 }
 
 /// Of ids_.
-const TileOperand& Field::operand(unsigned k, Type type, bool is_a) {
-  bool known = false;
+Operand Field::operand(unsigned k, Type type, bool is_a) {
+  std::shared_ptr<TileOperand> fresh;
   unsigned kind = static_cast<unsigned>(type) * 2 + (is_a ? 0 : 1);
-  TileOperand& operand = tiles_.operand(ids_, kind, known);
-  if (!known) tiles_.fill(operand, numbers_of(ids_, type), k, is_a);
+  bool lasts =
+      std::all_of(ids_.begin(), ids_.end(), [](std::uint32_t id) { return id >= first_input; });
+  Operand operand = tiles_.operand(ids_, kind, lasts, fresh);
+  if (fresh) tiles_.fill(*fresh, numbers_of(ids_, type), k, is_a);
   return operand;
+}
+
+/// Of registers.
+Operand Field::operand_at(const Plane& plane, const Cell* cells, unsigned k, Type type, bool is_a) {
+  unsigned count = k * (is_a ? tile_rows : tile_columns);
+  unsigned kind = static_cast<unsigned>(type) * 2 + (is_a ? 0 : 1);
+  Gathered::FromCells& held = gathered_.at(plane, cells, count, kind);
+  if (held.holds(plane, cells, count)) return held.operand;
+  ids_.resize(count);
+  for (unsigned i = 0; i < count; ++i) {
+    lane_ = cells[i].lane;
+    ids_[i] = id_at(plane, cells[i].at(), type);
+  }
+  held.take(plane, cells, count, width_of(type) / 8);
+  held.operand = operand(k, type, is_a);
+  return held.operand;
+}
+
+/// Sixteen rows of A, in shared memory or in registers.
+Operand Field::rows_of(Lanes& lanes, Region& memory, const WideMma& wide) {
+  if (wide.a_offsets == nullptr) return operand_at(*lanes.plane, wide.a, wide.k, wide.a_type, true);
+  Gathered::FromMemory& held = gathered_.at(wide.a_offsets);
+  if (held.holds(memory.plane.get(), memory.stamps)) return held.slices[0];
+  ids_.resize(std::size_t{wide.m} * wide.k);
+  for (unsigned i = 0; i < ids_.size(); ++i)
+    ids_[i] = id_at(*memory.plane, wide.a_offsets[i], wide.a_type);
+  note_place(held, memory, wide.a_offsets, ids_.size(), width_of(wide.a_type) / 8);
+  held.slices.assign(1, operand(wide.k, wide.a_type, true));
+  return held.slices[0];
+}
+
+/// All of B, eight columns at a time.
+const std::vector<Operand>& Field::columns_of(Region& memory, const WideMma& wide) {
+  Gathered::FromMemory& held = gathered_.at(wide.b_offsets);
+  if (held.holds(memory.plane.get(), memory.stamps)) return held.slices;
+  note_place(held, memory, wide.b_offsets, std::size_t{wide.k} * wide.n, width_of(wide.b_type) / 8);
+  held.slices.clear();
+  for (unsigned begin = 0; begin < wide.n; begin += tile_columns) {
+    ids_.resize(std::size_t{wide.k} * tile_columns);
+    for (unsigned q = 0; q < wide.k; ++q)
+      for (unsigned j = 0; j < tile_columns; ++j)
+        ids_[q * tile_columns + j] =
+            id_at(*memory.plane, wide.b_offsets[q * wide.n + begin + j], wide.b_type);
+    held.slices.push_back(operand(wide.k, wide.b_type, false));
+  }
+  return held.slices;
+}
+
+void Field::note_place(Gathered::FromMemory& held, const Region& memory,
+                       const std::uint32_t* offsets, std::size_t count, unsigned bytes) const {
+  held.time = clock_;
+  held.plane = memory.plane.get();
+  if (!held.pieces.empty()) return;
+  std::vector<bool> touched(memory.stamps.size());
+  for (std::size_t i = 0; i < count; ++i)
+    for (unsigned at : {offsets[i], offsets[i] + bytes - 1}) touched[at / piece_bytes] = true;
+  for (std::size_t i = 0; i < touched.size(); ++i)
+    if (touched[i]) held.pieces.push_back(static_cast<std::uint32_t>(i));
 }
 
 /// Whether C is one tile as it came.
@@ -83,14 +157,11 @@ bool Field::whole_tile(const Plane& plane, const Mma& mma) {
   if (width_of(mma.c_type) != 32 || first < first_tile || first >= first_word ||
       (first - first_tile) % tile_elements != 0)
     return false;
-  Tag differ = 0;
-  for (unsigned i = 0; i < tile_elements; ++i) {
-    const Tag* tags = &plane.tags[mma.c[i].at()];
-    Tag wanted = (first + i) << 3;
-    differ |= (tags[0] ^ wanted) | (tags[1] ^ (wanted | 1)) | (tags[2] ^ (wanted | 2)) |
-              (tags[3] ^ (wanted | 3));
-  }
-  return differ == 0;
+  __m128i differ = _mm_setzero_si128();
+  for (unsigned i = 0; i < tile_elements; ++i)
+    differ = _mm_or_si128(
+        differ, _mm_xor_si128(_mm_loadu_si128(tags_at(plane, mma.c[i])), four_tags(first + i)));
+  return _mm_movemask_epi8(_mm_cmpeq_epi32(differ, _mm_setzero_si128())) == 0xFFFF;
 }
 
 void Field::multiply_tile(Lanes& lanes, const Mma& mma, const TileOperand& a, const TileOperand& b,
@@ -131,8 +202,7 @@ void Field::multiply_tile(Lanes& lanes, const Mma& mma, const TileOperand& a, co
       put_number(lanes, mma.d[i], tiles_.element(tile, i), mma.d_type);
       continue;
     }
-    Tag* tags = &plane.tags[mma.d[i].at()];
-    for (unsigned byte = 0; byte < 4; ++byte) tags[byte] = (id + i) << 3 | byte;
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(&plane.tags[mma.d[i].at()]), four_tags(id + i));
   }
 }
 
@@ -152,22 +222,21 @@ void Field::multiply(Lanes& lanes, const Mma& mma) {
   };
   bool dense = point_->small_primes() && mma.m == tile_rows && mma.n == tile_columns &&
                mma.k <= tile_k_max && mma.k % 4 == 0;
-  take(mma.a, mma.m * mma.k, mma.a_type);
   if (integer && !dense)
     return complain(ComplaintKind::undecided,
                     "an integer matrix product of bits that are not exact");
   if (!dense) {
+    take(mma.a, mma.m * mma.k, mma.a_type);
     std::vector<Number> a = numbers_of(ids_, mma.a_type);
     take(mma.b, mma.k * mma.n, mma.b_type);
     return multiply_each(lanes, mma, a, numbers_of(ids_, mma.b_type), false);
   }
-  const TileOperand& a = operand(mma.k, mma.a_type, true);
-  take(mma.b, mma.k * mma.n, mma.b_type);
-  const TileOperand& b = operand(mma.k, mma.b_type, false);
-  if (!a.finite || !b.finite)
-    return multiply_each(lanes, mma, numbers_of(a.ids, mma.a_type), numbers_of(b.ids, mma.b_type),
+  Operand a = operand_at(*lanes.plane, mma.a, mma.k, mma.a_type, true);
+  Operand b = operand_at(*lanes.plane, mma.b, mma.k, mma.b_type, false);
+  if (!a->finite || !b->finite)
+    return multiply_each(lanes, mma, numbers_of(a->ids, mma.a_type), numbers_of(b->ids, mma.b_type),
                          false);
-  multiply_tile(lanes, mma, a, b, false);
+  multiply_tile(lanes, mma, *a, *b, false);
 }
 
 bool Field::multiply_wide(Lanes& lanes, Region& memory, const WideMma& wide) {
@@ -179,15 +248,8 @@ bool Field::multiply_wide(Lanes& lanes, Region& memory, const WideMma& wide) {
     return false;
   collect_if_large();
   arithmetic_.summary().products += std::uint64_t{wide.m} * wide.n * wide.k;
-  auto take_a = [&] {
-    ids_.resize(std::size_t{wide.m} * wide.k);
-    for (unsigned i = 0; i < ids_.size(); ++i)
-      ids_[i] = wide.a_offsets != nullptr ? id_at(*memory.plane, wide.a_offsets[i], wide.a_type)
-                                          : id_at(*lanes.plane, wide.a[i].at(), wide.a_type);
-  };
-  take_a();
-  const std::vector<std::uint32_t> a_ids = ids_;  // Places may be forgotten meanwhile.
-  const TileOperand& a = operand(wide.k, wide.a_type, true);
+  Operand a = rows_of(lanes, memory, wide);
+  const std::vector<Operand> columns = columns_of(memory, wide);  // Places may be forgotten.
   Mma mma;
   mma.m = tile_rows, mma.n = tile_columns, mma.k = wide.k;
   mma.a_type = wide.a_type, mma.b_type = wide.b_type;
@@ -195,22 +257,16 @@ bool Field::multiply_wide(Lanes& lanes, Region& memory, const WideMma& wide) {
   std::array<Cell, tile_elements> c, d;
   mma.c = c.data(), mma.d = d.data();
   for (unsigned begin = 0; begin < wide.n; begin += tile_columns) {
-    ids_.resize(std::size_t{wide.k} * tile_columns);
-    for (unsigned q = 0; q < wide.k; ++q)
-      for (unsigned j = 0; j < tile_columns; ++j)
-        ids_[q * tile_columns + j] =
-            id_at(*memory.plane, wide.b_offsets[q * wide.n + begin + j], wide.b_type);
-    for (unsigned i = 0; i < tile_elements; ++i) {
-      std::size_t at = std::size_t{i / tile_columns} * wide.n + begin + i % tile_columns;
-      c[i] = wide.c[at];
-      d[i] = wide.d[at];
+    for (unsigned i = 0; i < tile_rows; ++i) {
+      std::copy_n(wide.c + std::size_t{i} * wide.n + begin, tile_columns, &c[i * tile_columns]);
+      std::copy_n(wide.d + std::size_t{i} * wide.n + begin, tile_columns, &d[i * tile_columns]);
     }
-    const TileOperand& b = operand(wide.k, wide.b_type, false);
-    if (!a.finite || !b.finite) {
-      multiply_each(lanes, mma, numbers_of(a_ids, wide.a_type), numbers_of(b.ids, wide.b_type),
+    const TileOperand& b = *columns[begin / tile_columns];
+    if (!a->finite || !b.finite) {
+      multiply_each(lanes, mma, numbers_of(a->ids, wide.a_type), numbers_of(b.ids, wide.b_type),
                     wide.zero_c);
     } else {
-      multiply_tile(lanes, mma, a, b, wide.zero_c);
+      multiply_tile(lanes, mma, *a, b, wide.zero_c);
     }
   }
   return true;

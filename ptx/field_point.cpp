@@ -62,7 +62,8 @@ Point::Point(PointOptions options, std::vector<Chain> chains, std::vector<Recipe
     : options_(std::move(options)),
       chains_(std::move(chains)),
       moduli_(moduli_of(options_, chains_)),
-      recipes_(std::move(recipes)) {
+      recipes_(std::move(recipes)),
+      input_key_(key(3, 1)) {
   for (std::size_t i = 0; i < chains_.size(); ++i)
     names_.emplace_back(chains_[i], options_.seed, options_.index * slots_max + i);
   if (options_.ties) {
@@ -131,11 +132,15 @@ double Point::shadow_of(const Recipe& recipe, std::uint64_t random, std::uint64_
 Number Point::input(std::size_t tensor, std::uint64_t element) const {
   const Recipe& recipe = recipes_[tensor];
   Number number;
-  std::uint64_t base = mix(key(3, 1) + tensor, element);
+  std::uint64_t base = mix(input_key_ + tensor, element);
   std::uint64_t random = mix(base + 1), more = mix(base + 2);
   number.shadow = shadow_of(recipe, random, more);
   Residues words;
   for (unsigned i = 0; i < slots_max; i += 2) {
+    if (i >= moduli_.count()) {
+      words[i] = words[i + 1] = 0;
+      continue;
+    }
     std::uint64_t word = (more + i * random) * 0x9E3779B97F4A7C15ull;
     word ^= word >> 29;
     word *= 0xBF58476D1CE4E5B9ull;

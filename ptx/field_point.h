@@ -84,6 +84,7 @@ class Point {
   std::vector<Names> names_;
   Moduli moduli_;
   std::vector<Recipe> recipes_;
+  std::uint64_t input_key_;
   std::vector<Number> ties_;
   std::array<std::unique_ptr<PowersOfTwo>, slots_max> powers_;
   mutable std::array<std::unique_ptr<DiscreteLog>, slots_max> logs_;

@@ -16,6 +16,14 @@ namespace lathe::ptx::field {
 
 inline constexpr unsigned slots_max = 8;
 using Residues = std::array<std::uint32_t, slots_max>;
+inline bool equal(const Residues& a, const Residues& b) {
+  auto half = [](const Residues& r, unsigned i) {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(r.data() + i));
+  };
+  __m128i both = _mm_and_si128(_mm_cmpeq_epi32(half(a, 0), half(b, 0)),
+                               _mm_cmpeq_epi32(half(a, 4), half(b, 4)));
+  return _mm_movemask_epi8(both) == 0xFFFF;
+}
 /// One bit a slot.
 using Slots = std::uint8_t;
 

@@ -10,22 +10,29 @@ namespace {
 
 typedef double Eight __attribute__((vector_size(64)));
 
-/// c[16][8] += a[16][k] * b[k][8]
+/// to[16][8] = from[16][8] + a[16][k] * b[k][8]
 __attribute__((target_clones("avx512f", "arch=haswell", "default"),
                optimize("O3", "fp-contract=fast"))) void
-add_product(const double* a, const TileLine* b, TileLine* c, unsigned k) {
-  auto* lines = reinterpret_cast<Eight*>(c);
+add_product(const double* a, const TileLine* b, const TileLine* from, TileLine* to, unsigned k) {
+  const auto* begin = reinterpret_cast<const Eight*>(from);
+  auto* lines = reinterpret_cast<Eight*>(to);
   const auto* columns = reinterpret_cast<const Eight*>(b);
-  for (unsigned i = 0; i < tile_rows; i += 4, a += 4 * k) {
-    Eight s0 = lines[i], s1 = lines[i + 1], s2 = lines[i + 2], s3 = lines[i + 3];
+  for (unsigned i = 0; i < tile_rows; i += 8, a += 8 * k) {
+    Eight s0 = begin[i], s1 = begin[i + 1], s2 = begin[i + 2], s3 = begin[i + 3];
+    Eight s4 = begin[i + 4], s5 = begin[i + 5], s6 = begin[i + 6], s7 = begin[i + 7];
     for (unsigned q = 0; q < k; ++q) {
       Eight line = columns[q];
       s0 += a[q] * line;
       s1 += a[k + q] * line;
       s2 += a[2 * k + q] * line;
       s3 += a[3 * k + q] * line;
+      s4 += a[4 * k + q] * line;
+      s5 += a[5 * k + q] * line;
+      s6 += a[6 * k + q] * line;
+      s7 += a[7 * k + q] * line;
     }
     lines[i] = s0, lines[i + 1] = s1, lines[i + 2] = s2, lines[i + 3] = s3;
+    lines[i + 4] = s4, lines[i + 5] = s5, lines[i + 6] = s6, lines[i + 7] = s7;
   }
 }
 
@@ -36,6 +43,24 @@ __attribute__((target_clones("arch=haswell", "default"), optimize("O3"))) void r
   double inverse = 1 / p;
   for (unsigned i = 0; i < tile_rows; ++i)
     for (double& x : lines[i].at) x -= ((x * inverse + rounder) - rounder) * p;
+}
+
+/// Whether a side may take the first for all of them.
+bool all_alike(const std::vector<Number>& numbers) {
+  const Number& first = numbers[0];
+  return std::all_of(numbers.begin(), numbers.end(), [&](const Number& n) {
+    return n.denominator == 0 && n.numerator == first.numerator && n.valid == first.valid &&
+           n.taint == first.taint && n.dormant == first.dormant && n.rounds == first.rounds;
+  });
+}
+
+/// All sides of a tile take their operand's.
+template <std::size_t count>
+void take_all(std::array<TileSide, count>& sides, bool& even, const TileOperand& operand) {
+  if (even && operand.even) return sides[0].take(operand.sides[0]);
+  if (even) sides.fill(TileSide(sides[0]));
+  even = false;
+  for (std::size_t i = 0; i < count; ++i) sides[i].take(operand.sides[i]);
 }
 
 std::uint64_t hash_of(const std::vector<std::uint32_t>& ids, unsigned kind) {
@@ -83,19 +108,25 @@ void TileSide::join(const TileSide& column, double product, Number& d) const {
   d.reversed = false;
 }
 
-TileOperand& Tiles::operand(const std::vector<std::uint32_t>& ids, unsigned kind, bool& known) {
-  std::vector<TileOperand>& operands = operands_[kind % 2];
+Operand Tiles::operand(const std::vector<std::uint32_t>& ids, unsigned kind, bool lasts,
+                       std::shared_ptr<TileOperand>& fresh) {
+  std::vector<std::shared_ptr<TileOperand>>& operands = operands_[kind % 2];
+  if (operands.empty()) operands.resize(operands_max);
   std::size_t at = hash_of(ids, kind) % operands_max;
-  auto holds = [&](const TileOperand& place) { return place.kind == kind && place.ids == ids; };
-  known = holds(operands[at]);
-  if (known) return operands[at];
-  known = holds(operands[at ^ 1]);
-  if (known) return operands[at ^ 1];
+  for (std::size_t place : {at, at ^ 1})
+    if (operands[place] && operands[place]->kind == kind && operands[place]->ids == ids)
+      return operands[place];
   // The older of the two, which is the one that was not filled last.
   std::swap(operands[at], operands[at ^ 1]);
-  operands[at].ids = ids;
-  operands[at].kind = kind;
-  return operands[at];
+  if (!operands[at] || operands[at].use_count() > 1) operands[at] = std::make_shared<TileOperand>();
+  fresh = operands[at];
+  fresh->ids = ids;
+  fresh->kind = kind;
+  fresh->lasts = lasts;
+  if (!lasts)
+    for (std::size_t place : {at, at ^ 1})
+      passing_.push_back({kind % 2, static_cast<std::uint32_t>(place)});
+  return fresh;
 }
 
 void Tiles::fill(TileOperand& operand, const std::vector<Number>& numbers, unsigned k,
@@ -106,11 +137,18 @@ void Tiles::fill(TileOperand& operand, const std::vector<Number>& numbers, unsig
   operand.sides.assign(is_a ? tile_rows : tile_columns, {});
   operand.plane = is_a ? tile_rows * k / tile_columns : k;
   operand.values.resize(operand.plane * (m.count() + 1));
+  unsigned fits = 0;
+  operand.even = all_alike(numbers);
+  if (operand.even) {
+    TileSide side;
+    side.take(numbers[0]);
+    std::fill(operand.sides.begin(), operand.sides.end(), side);
+  }
   for (unsigned i = 0; i < numbers.size(); ++i) {
     const Number& number = numbers[i];
     operand.finite &= number.finite();
-    operand.bound = std::max(operand.bound, std::ldexp(1, number.fits));
-    operand.sides[is_a ? i / k : i % tile_columns].take(number);
+    fits = std::max<unsigned>(fits, number.fits);
+    if (!operand.even) operand.sides[is_a ? i / k : i % tile_columns].take(number);
     double* at = &operand.values[i / tile_columns].at[i % tile_columns];
     for (unsigned slot = 0; slot < m.count(); ++slot, at += operand.plane * tile_columns) {
       auto r = static_cast<double>(number.r[slot]);
@@ -118,6 +156,7 @@ void Tiles::fill(TileOperand& operand, const std::vector<Number>& numbers, unsig
     }
     *at = number.shadow;
   }
+  operand.bound = std::ldexp(1, static_cast<int>(fits));
 }
 
 std::uint32_t Tiles::new_tile() {
@@ -143,34 +182,52 @@ std::uint32_t Tiles::multiply(const Tile* from, std::vector<Number> start, const
   std::uint32_t number = new_tile();
   Tile& tile = *tiles_[number];
   unsigned planes = point_->slot_count() + 1;
+  std::size_t lines = std::size_t{planes} * tile_rows;
+  if (zeros_.size() != lines) zeros_.assign(lines, {});
+  tile.sums.resize(lines);
+  const TileLine* sums = zeros_.data();
   if (from != nullptr) {
-    tile = *from;
+    tile.integer = from->integer;
+    tile.bound = from->bound;
+    tile.start = from->start;
+    tile.rows = from->rows;
+    tile.columns = from->columns;
+    tile.even_rows = from->even_rows;
+    tile.even_columns = from->even_columns;
+    tile.products = from->products;
+    sums = from->sums.data();
+    if (tile.products + k > tile_products_max) {
+      tile.sums = from->sums;
+      reduce(tile);
+      sums = tile.sums.data();
+    }
   } else {
-    tile.start = std::move(start);
-    tile.rows.fill({});
-    tile.columns.fill({});
-    tile.sums.assign(std::size_t{planes} * tile_rows, {});
-    tile.products = 0;
     tile.integer = integer;
     tile.bound = 0;
-    for (const Number& c : tile.start) tile.bound = std::max(tile.bound, std::ldexp(1, c.fits));
+    for (const Number& c : start) tile.bound = std::max(tile.bound, std::ldexp(1, c.fits));
+    tile.start.reset();
+    if (!start.empty()) tile.start = std::make_shared<const std::vector<Number>>(std::move(start));
+    tile.rows.fill({});
+    tile.columns.fill({});
+    tile.even_rows = tile.even_columns = true;
+    tile.products = 0;
   }
   tile.bound += a.bound * b.bound * k;
-  for (unsigned i = 0; i < tile_rows; ++i) tile.rows[i].take(a.sides[i]);
-  for (unsigned j = 0; j < tile_columns; ++j) tile.columns[j].take(b.sides[j]);
-  if (tile.products + k > tile_products_max) reduce(tile);
+  take_all(tile.rows, tile.even_rows, a);
+  take_all(tile.columns, tile.even_columns, b);
   tile.products += k;
   for (unsigned plane = 0; plane < planes; ++plane)
     add_product(a.values[plane * a.plane].at.data(), &b.values[plane * b.plane],
-                &tile.sums[std::size_t{plane} * tile_rows], k);
+                sums + std::size_t{plane} * tile_rows, &tile.sums[std::size_t{plane} * tile_rows],
+                k);
   return number;
 }
 
 Number Tiles::element(std::uint32_t which, unsigned element) const {
   const Tile& tile = *tiles_[which];
   const Moduli& m = point_->moduli();
-  Number out = tile.start.empty() ? point_->literal(0, Type::f32) : tile.start[element];
-  if (tile.start.empty()) out.signs = 0;
+  Number out = tile.start ? (*tile.start)[element] : point_->literal(0, Type::f32);
+  if (!tile.start) out.signs = 0;
   unsigned row = element / tile_columns, column = element % tile_columns;
   Residues product{};
   const double* at = &tile.sums[row].at[column];
@@ -182,7 +239,7 @@ Number Tiles::element(std::uint32_t which, unsigned element) const {
     if (r >= m.p(slot)) r -= m.p(slot);
     product[slot] = static_cast<std::uint32_t>(r);
   }
-  tile.rows[row].join(tile.columns[column], *at, out);
+  tile.rows[tile.even_rows ? 0 : row].join(tile.columns[tile.even_columns ? 0 : column], *at, out);
   out.r = m.add(out.r, m.plain(product));
   for (unsigned slot = 0; slot < slots_max; ++slot)
     if ((out.valid >> slot & 1) == 0) out.r[slot] = 0;
@@ -197,19 +254,20 @@ void Tiles::keep(const std::vector<bool>& live) {
   free_.clear();
   for (std::uint32_t i = 0; i < tiles_.size(); ++i)
     if (!live[i]) free_.push_back(i);
-  collect_at_ = std::max<std::size_t>(4096, 2 * (tiles_.size() - free_.size()));
+  collect_at_ = std::max(collect_least, 2 * (tiles_.size() - free_.size()));
   forget_operands();
 }
 
 void Tiles::forget_operands() {
-  for (auto& operands : operands_)
-    for (TileOperand& operand : operands) operand.ids.clear();
+  for (const auto& [table, place] : passing_)
+    if (operands_[table][place] && !operands_[table][place]->lasts) operands_[table][place].reset();
+  passing_.clear();
 }
 
 void Tiles::clear() {
   free_.clear();
   for (std::uint32_t i = 0; i < tiles_.size(); ++i) free_.push_back(i);
-  collect_at_ = 4096;
+  collect_at_ = collect_least;
   forget_operands();
 }
 

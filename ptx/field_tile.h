@@ -23,6 +23,7 @@ struct TileSide {
   std::uint16_t numerator = 0, denominator = 0;
   Rounds rounds;
 
+  bool operator==(const TileSide&) const = default;
   void take(const Number& number);
   void take(const TileSide& more);
   /// Adds the product of this row and a column to an element of C, but for its
@@ -38,32 +39,38 @@ struct alignas(64) TileLine {
 /// slot, then the shadows.
 struct TileOperand {
   std::vector<std::uint32_t> ids;
+  bool lasts = false;
   unsigned kind = 0;
   bool finite = true;
   double bound = 0;             // Of integers: their largest magnitude.
   std::vector<TileSide> sides;  // Of A by row, of B by column.
+  bool even = false;            // All of them are alike.
   std::vector<TileLine> values;
   std::size_t plane = 0;  // Lines of a plane.
 };
 
+using Operand = std::shared_ptr<const TileOperand>;
+
 struct Tile {
   bool integer = false;  // Of s32: exact while the sum stays below 2^31.
   double bound = 0;
-  std::vector<Number> start;  // C where it is not zero.
+  std::shared_ptr<const std::vector<Number>> start;  // C where it is not zero.
   std::array<TileSide, tile_rows> rows;
   std::array<TileSide, tile_columns> columns;
-  std::vector<TileLine> sums;  // 16 lines a plane.
-  unsigned products = 0;       // Since the sums were last reduced.
+  bool even_rows = true, even_columns = true;  // The first stands for all.
+  std::vector<TileLine> sums;                  // 16 lines a plane.
+  unsigned products = 0;                       // Since the sums were last reduced.
 };
 
 class Tiles {
  public:
   explicit Tiles(const Point& point) : point_(&point) {}
 
-  /// A gathered operand with these elements, where it is still at hand;
-  /// otherwise a place for it. `kind` is even for A and odd for B; the rest of
-  /// it tells formats apart.
-  TileOperand& operand(const std::vector<std::uint32_t>& ids, unsigned kind, bool& known);
+  /// The operand with these elements, where it is still at hand; otherwise `fresh` is in its place
+  /// and to be filled. `kind` is even for A and odd for B; the rest of it tells formats apart.
+  /// `lasts`: no name of these elements is ever used again.
+  Operand operand(const std::vector<std::uint32_t>& ids, unsigned kind, bool lasts,
+                  std::shared_ptr<TileOperand>& fresh);
   void fill(TileOperand& operand, const std::vector<Number>& numbers, unsigned k, bool is_a) const;
   /// Number of a new tile: `from` (or `start`, or zero) and the product.
   std::uint32_t multiply(const Tile* from, std::vector<Number> start, const TileOperand& a,
@@ -79,17 +86,20 @@ class Tiles {
   void clear();
 
  private:
-  static constexpr std::size_t operands_max = 512;
+  static constexpr std::size_t operands_max = 4096;
   std::uint32_t new_tile();
   void reduce(Tile& tile) const;
 
   const Point* point_;
   std::vector<std::unique_ptr<Tile>> tiles_;
+  std::vector<TileLine> zeros_;
   std::vector<std::uint32_t> free_;
   /// Of A and of B apart, so that one never takes the other's place; two places for each hash.
-  std::array<std::vector<TileOperand>, 2> operands_{std::vector<TileOperand>(operands_max),
-                                                    std::vector<TileOperand>(operands_max)};
-  std::size_t collect_at_ = 4096;
+  std::array<std::vector<std::shared_ptr<TileOperand>>, 2> operands_;
+  /// Those whose elements' names are used again: the table and the place.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> passing_;
+  static constexpr std::size_t collect_least = 16384;
+  std::size_t collect_at_ = collect_least;
 };
 
 }  // namespace lathe::ptx::field

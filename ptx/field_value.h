@@ -69,6 +69,7 @@ struct NumberValue {
   Number get() const {
     if (fresh) return number;
     if (raw.exact) return field->number(field->literal(static_cast<std::uint64_t>(raw.bits), T));
+    if (const Number* held = field->held(raw.tags, T == Type::tf32 ? Type::f32 : T)) return *held;
     std::array<std::uint8_t, sizeof(raw.bits)> bytes;
     std::memcpy(bytes.data(), &raw.bits, sizeof(raw.bits));
     return field->number(field->read_number(bytes.data(), raw.tags.data(), T));
@@ -95,6 +96,7 @@ BitsValue<To> opaque(Field* field, const A&... operands) {
 }  // namespace lathe::ptx::field
 
 #include "ptx/field_symbolic.h"
+#include "ptx/field_whole.h"
 
 namespace lathe::ptx::field {
 
@@ -170,10 +172,12 @@ constexpr std::uint64_t wrapping_names = 1u << 20;
   BitsValue<T> operator symbol(const BitsValue<T>& a, const BitsValue<T>& b) { \
     using U = typename BitsValue<T>::Unsigned;                                 \
     using W = std::conditional_t<(sizeof(U) < 8), std::uint64_t, U>;           \
-    if (!a.exact || !b.exact)                                                  \
+    if (!a.exact || !b.exact) {                                                \
+      if (auto whole = whole_result<T>(#symbol[0], a, b)) return *whole;       \
       return symbolic<T>(                                                      \
           a.field, wrapping_names + #symbol[0],                                \
           [](std::uint64_t x, std::uint64_t y) { return x symbol y; }, a, b);  \
+    }                                                                          \
     return {a.field, static_cast<U>(W{a.bits} symbol W{b.bits})};              \
   }
 FIELD_WRAPPING(+)
@@ -294,10 +298,14 @@ bool both_exact(const BitsValue<T>& a, const BitsValue<T>& b) {
 }
 template <Type T>
 bool operator<(const BitsValue<T>& a, const BitsValue<T>& b) {
+  if (!a.exact || !b.exact)
+    if (auto order = whole_order(a, b, false)) return *order < 0;
   return both_exact(a, b) && a.held() < b.held();
 }
 template <Type T>
 bool operator==(const BitsValue<T>& a, const BitsValue<T>& b) {
+  if (!a.exact || !b.exact)
+    if (auto order = whole_order(a, b, true)) return *order == 0;
   return both_exact(a, b) && a.bits == b.bits;
 }
 

@@ -59,7 +59,8 @@ std::vector<std::pair<std::uint32_t, std::uint64_t>> Field::initial_reads() {
   return std::move(initial_reads_);
 }
 
-/// An element of an integer tensor that is not exact: a word, or a product's sum.
+/// An element of an integer tensor that is not exact: a word, or the lowest bytes of a whole
+/// number. Of equal numbers they are equal.
 bool Field::written_integer(const Plane& plane, std::uint64_t at, Type type, Written& written) {
   const Tag* tags = &plane.tags[at];
   unsigned bytes = width_of(type) / 8;
@@ -67,7 +68,7 @@ bool Field::written_integer(const Plane& plane, std::uint64_t at, Type type, Wri
   std::optional<Number> number = word ? number_of(*word, type) : std::nullopt;
   bool whole = tags[0] != poison_tag && (tags[0] & 7) == 0 && !is_word(tags[0] >> 3);
   for (unsigned i = 0; i < bytes; ++i) whole &= tags[i] == tags[0] + i;
-  if (!number && whole && bytes == 4 && type_of(tags[0] >> 3) == Type::s32)
+  if (!number && whole && is_whole(tags[0] >> 3))
     number = arithmetic_.settled(this->number(tags[0] >> 3));
   if (!number) return false;
   written.number = *number;
@@ -106,6 +107,7 @@ std::vector<Written> Field::finish_block() {
   word_arena_.clear();
   free_.clear();
   tiles_.clear();
+  gathered_.forget();
   arithmetic_.clear();
   return out;
 }

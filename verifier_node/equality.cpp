@@ -81,8 +81,12 @@ std::vector<FieldRunner::Outcome> run_wave(std::vector<std::unique_ptr<Worker>>&
 
 void note_writers(Writers& writers, std::uint64_t block,
                   const std::vector<ptx::field::Written>& written) {
+  std::pair<std::size_t, std::uint64_t> last{~std::size_t{0}, 0};
   for (const ptx::field::Written& one : written) {
-    auto& blocks = writers[{one.tensor, one.element / 1024}];
+    std::pair<std::size_t, std::uint64_t> page{one.tensor, one.element / 1024};
+    if (page == last) continue;
+    last = page;
+    auto& blocks = writers[page];
     if (blocks.empty() || blocks.back() != block) blocks.push_back(block);
   }
 }

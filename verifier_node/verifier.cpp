@@ -259,6 +259,7 @@ void Verifier::finish_points() {
                std::any_of(contract_->tensors.begin(), contract_->tensors.end(), may_be_words);
   note(words, "integer data by the multilinear extension of functions of its bits");
   note(both.saturations != 0, "conversions to eight bits do not saturate");
+  note(both.integers != 0, "integers made of floats stay in the range of their type");
   note(both.floors != 0, "rounding to integers as a keyed function of the fraction");
   note(trusts_copies_, "products read what cp.async brought without a fence between the proxies");
   note(both.keys_cut, "divisors and exponentials beyond the first 2097152 were not compared");

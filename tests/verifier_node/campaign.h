@@ -2,7 +2,6 @@
 
 // A campaign of mutants: kernels, what the verifier answers about each mutant, and the tally.
 
-#include <chrono>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -79,54 +78,69 @@ struct Tally {
   }
 };
 
-/// A kernel whose reference is proved against itself.
+/// A kernel that mutants are made of.
 class Subject {
  public:
-  double proof_seconds = 0;
-
-  static Result<std::unique_ptr<Subject>> make(const std::filesystem::path& folder,
-                                               std::uint64_t seed) {
+  /// `blocks`: only so many of the grid are run, by the verifier and by the arguments; 0: all.
+  static Result<std::unique_ptr<Subject>> read(const std::filesystem::path& folder,
+                                               std::uint64_t seed, std::uint64_t blocks = 0) {
     Result<Contract> contract = read_contract(folder);
     if (!contract) return contract.error();
-    auto subject = std::unique_ptr<Subject>(new Subject(*std::move(contract), seed));
+    auto subject = std::unique_ptr<Subject>(new Subject(*std::move(contract), seed, blocks));
     subject->name_ = folder.filename();
-    auto begin = std::chrono::steady_clock::now();
-    Result<Report> report = subject->verified(subject->reference_.module);
+    return subject;
+  }
+  /// And proves it against itself.
+  static Result<std::unique_ptr<Subject>> make(const std::filesystem::path& folder,
+                                               std::uint64_t seed) {
+    Result<std::unique_ptr<Subject>> subject = read(folder, seed);
+    if (!subject) return subject;
+    Result<Report> report = (*subject)->verified((*subject)->reference_.module);
     if (!report) return report.error();
-    subject->proof_seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (report->verdict != "proved")
       return Error{Fault::unsupported, report->reason_code + ": " + report->reason, "", {}};
     return subject;
   }
 
-  /// Nothing where no new mutant of this class was found.
-  std::optional<Answer> ask(Edit edit, std::uint64_t number) {
+  const std::string& name() const { return name_; }
+
+  /// A mutant that this subject has not drawn before; nothing where none was found.
+  std::optional<Mutant> draw(Edit edit, std::uint64_t number) {
     for (std::uint64_t attempt = 0; attempt < 20; ++attempt) {
       std::optional<Mutant> mutant = mutator_.draw(edit, number * 20 + attempt);
       if (!mutant || mutant->text == contract_.reference || !known_.insert(mutant->text).second)
         continue;
       ptx::Parsed parsed = ptx::parse(mutant->text, "mutant.ptx");
       // What ptxas turns away is no mutant.
-      if (!parsed.errors.empty() || !ptx::decode(parsed.module, contract_.entry)) continue;
-      return answer(*std::move(mutant), parsed.module);
+      if (parsed.errors.empty() && ptx::decode(parsed.module, contract_.entry)) return mutant;
     }
     return std::nullopt;
   }
+  Answer answer(Mutant mutant) {
+    ptx::Parsed parsed = ptx::parse(mutant.text, "mutant.ptx");
+    return answer(std::move(mutant), parsed.module);
+  }
+  std::optional<Answer> ask(Edit edit, std::uint64_t number) {
+    std::optional<Mutant> mutant = draw(edit, number);
+    if (!mutant) return std::nullopt;
+    return answer(*std::move(mutant));
+  }
 
  private:
-  Subject(Contract contract, std::uint64_t seed)
+  Subject(Contract contract, std::uint64_t seed, std::uint64_t blocks)
       : contract_(std::move(contract)),
         reference_(ptx::parse(contract_.reference, "reference.ptx")),
         mutator_(reference_.module, contract_.entry, seed),
-        sameness_(contract_, reference_.module),
-        seed_(seed) {}
+        sameness_(contract_, reference_.module, blocks),
+        seed_(seed),
+        blocks_(blocks) {}
 
   Result<Report> verified(const ptx::Module& candidate) {
     verifier_node::Options options;
     options.seed = philox64(seed_, 0xBE7C4, 0);
     options.stress_blocks = 2;
     options.steps_max = 400'000;
+    options.block_end = blocks_;
     return verify(reference_.module, candidate, contract_, options);
   }
 
@@ -161,9 +175,42 @@ class Subject {
   ptx::Parsed reference_;
   Mutator mutator_;
   Sameness sameness_;
-  std::uint64_t seed_;
+  std::uint64_t seed_, blocks_;
   std::string name_;
   std::unordered_set<std::string> known_;
+};
+
+/// The mutants of a campaign in their order, which their numbers and the seed decide: the classes
+/// take turns, and in each the subjects that still have new mutants of it.
+class Campaign {
+ public:
+  explicit Campaign(std::vector<std::unique_ptr<Subject>> subjects)
+      : subjects_(std::move(subjects)) {
+    for (std::vector<Subject*>& live : live_)
+      for (const auto& subject : subjects_) live.push_back(subject.get());
+  }
+  struct Drawn {
+    Subject* subject = nullptr;
+    Mutant mutant;
+  };
+  /// Nothing where no subject has a new mutant of the class whose turn it is.
+  std::optional<Drawn> next() {
+    std::size_t edit = number_++ % edit_names.size();
+    std::vector<Subject*>& live = live_[edit];
+    while (!live.empty()) {
+      std::size_t which = draws_[edit]++ % live.size();
+      if (auto mutant = live[which]->draw(static_cast<Edit>(edit), draws_[edit]))
+        return Drawn{live[which], *std::move(mutant)};
+      live.erase(live.begin() + static_cast<std::ptrdiff_t>(which));
+    }
+    return std::nullopt;
+  }
+
+ private:
+  std::vector<std::unique_ptr<Subject>> subjects_;
+  std::array<std::vector<Subject*>, static_cast<std::size_t>(Edit::count)> live_;
+  std::array<std::uint64_t, static_cast<std::size_t>(Edit::count)> draws_{};
+  std::uint64_t number_ = 0;
 };
 
 }  // namespace lathe::verifier_node::mutation

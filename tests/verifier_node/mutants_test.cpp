@@ -87,7 +87,7 @@ TEST_CASE("swapped operands of a sum are the same") {
 }
 
 TEST_CASE("a mask that all indices pass is the same, one that some do not pass is not") {
-  CHECK(argument(Edit::changed_constant, "and.b32", "63", "127").find("whole grid") !=
+  CHECK(argument(Edit::changed_constant, "and.b32", "63", "127").find("all blocks") !=
         std::string::npos);
   CHECK(argument(Edit::changed_constant, "and.b32", "63", "31") == "");
 }

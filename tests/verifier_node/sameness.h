@@ -16,8 +16,10 @@ namespace lathe::verifier_node::mutation {
 
 class Sameness {
  public:
-  Sameness(const Contract& contract, const ptx::Module& original)
-      : contract_(&contract), original_(&original) {
+  /// `blocks`: the argument is of the first blocks only; 0: of all.
+  Sameness(const Contract& contract, const ptx::Module& original, std::uint64_t blocks = 0)
+      : contract_(&contract), original_(&original), blocks_(contract.launch.blocks()) {
+    if (blocks != 0) blocks_ = std::min(blocks_, blocks);
     sides_.contract = &contract;
     sides_.buffers = buffers_of(contract);
     sides_.parameters = parameter_bytes(contract);
@@ -34,7 +36,7 @@ class Sameness {
     if (plain_form(*original_) == plain_form(other.module))
       return "one normal form without dead code, operands of commutative functions sorted";
     if (same_results(mutant))
-      return "one result at every execution over the whole grid, of operands that do not depend on "
+      return "one result at every execution over all blocks, of operands that do not depend on "
              "data";
     if (same_terms(mutant.text))
       return "one term of every output under " + std::to_string(interpretations) +
@@ -214,7 +216,7 @@ class Sameness {
     return true;
   }
   std::vector<std::uint64_t> all_blocks() const {
-    std::vector<std::uint64_t> blocks(contract_->launch.blocks());
+    std::vector<std::uint64_t> blocks(blocks_);
     for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i] = i;
     return blocks;
   }
@@ -247,6 +249,7 @@ class Sameness {
 
   const Contract* contract_;
   const ptx::Module* original_;
+  std::uint64_t blocks_;
   ptx::Parsed candidate_;
   Sides sides_;
   std::set<std::string> of_data_;
