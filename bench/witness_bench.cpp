@@ -4,8 +4,8 @@
 //   witness_bench pack FOLDER RESULTS ARCHIVE [KNOWN]
 //   witness_bench replay ARCHIVE [WORDS]   says what differs
 //   witness_bench page ARCHIVE [PAGE]      writes docs/WITNESS.md
-//   witness_bench agree LINES SEED [OPCODE]  asks the assembler and the table of so many lines a
-//   row
+//   witness_bench agree LINES SEED [OPCODE]  asks the assembler and the table of so many lines, or
+//   of an opcode so many a row, and shows every line in which they differ
 
 #include <algorithm>
 #include <atomic>
@@ -24,6 +24,7 @@
 #include "tests/witness/coverage.h"
 #include "tests/witness/kernel.h"
 #include "tests/witness/replay.h"
+#include "tests/witness/written.h"
 
 using namespace lathe;
 using namespace lathe::ptx::witness;
@@ -281,19 +282,18 @@ int page(const fs::path& archive_file, const fs::path& to) {
 }
 
 /// Every row has its share, and no form fewer than twenty lines.
-std::size_t lines_a_row(std::size_t lines, const std::string& opcode) {
+std::size_t lines_a_row(std::size_t lines) {
   std::size_t count = 0;
   for (const lathe::ptx::RowText& row : lathe::ptx::rows())
-    count += !row.signature.opcode.starts_with('$') &&
-             (opcode.empty() || row.signature.opcode == opcode);
-  return std::max<std::size_t>(20, (lines + count - 1) / std::max<std::size_t>(count, 1));
+    count += !row.signature.opcode.starts_with('$') && row.gate.isa <= assembler_version;
+  return std::max<std::size_t>(20, (lines + count - 1) / count);
 }
 
 int agree(const std::string& lines, const std::string& seed, const std::string& opcode) {
-  Result<Tally> tally =
-      compare_with_assembler(lines_a_row(std::stoul(lines), opcode), std::stoul(seed), opcode);
+  std::size_t a_row = opcode.empty() ? lines_a_row(std::stoul(lines)) : std::stoul(lines);
+  Result<Tally> tally = compare_with_assembler(a_row, std::stoul(seed), opcode);
   if (!tally) return fail(tally.error());
-  std::printf("%s", print(*tally).c_str());
+  std::printf("%s", print(*tally, opcode.empty() ? 3 : 1000).c_str());
   // The aim is 0.999 each way (docs/AGREEMENT.md); below what is reached something has broken.
   return tally->table_share() >= 0.92 && tally->assembler_share() >= 0.99 ? 0 : 1;
 }

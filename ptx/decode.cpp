@@ -49,6 +49,8 @@ void Decoder::declare_module_variables() {
 
 void Decoder::declare_variable(const Variable& variable) {
   Named named;
+  if (std::optional<Type> type = type_named(variable.type))
+    named.width = static_cast<std::uint8_t>(width_of(*type) / 8);
   if (variable.space == "shared") {
     named.kind = Named::Kind::shared;
     // An extern array is the dynamic part, which begins where the static part ends: known at the
@@ -85,14 +87,16 @@ void Decoder::declare_registers(const Registers& registers) {
   named.width = static_cast<std::uint8_t>(cell_bytes(*type));
   named.predicate = *type == Type::pred;
   named.count = registers.count;
-  std::uint64_t bytes = std::uint64_t{std::max(registers.count, 1u)} * named.width * lane_count;
+  named.lanes = registers.lanes;
+  std::uint64_t count = std::uint64_t{std::max(registers.count, 1u)} * registers.lanes;
+  std::uint64_t bytes = count * named.width * lane_count;
   if (program_.register_bytes + bytes > register_bytes_max) {
     error_ = Error{Fault::exhausted, "more registers are declared than a kernel may have", "",
                    module_.place(registers.span)};
     return;
   }
   named.place = program_.register_bytes;
-  for (std::uint32_t i = 0; i < std::max(registers.count, 1u); ++i) allocate(named.width);
+  for (std::uint64_t i = 0; i < count; ++i) allocate(named.width);
   scopes_.back()[registers.name] = named;
 }
 

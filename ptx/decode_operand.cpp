@@ -82,16 +82,29 @@ std::optional<Decoder::Named> Decoder::find(std::string_view name) const {
       auto found = scope->find(stem);
       if (found == scope->end() || found->second.count <= number) continue;
       Named one = found->second;
-      one.place += number * ((one.width * lane_count + 63) / 64 * 64);
+      one.place += number * one.lanes * ((one.width * lane_count + 63) / 64 * 64);
       return one;
     }
   }
-  return std::nullopt;
+  return element_named(name);
+}
+
+/// `%v.x` or `%v.r` of a vector register.
+std::optional<Decoder::Named> Decoder::element_named(std::string_view name) const {
+  if (name.size() < 3 || name[name.size() - 2] != '.') return std::nullopt;
+  std::size_t number = std::string_view("xyzwrgba").find(name.back());
+  if (number == std::string_view::npos) return std::nullopt;
+  std::optional<Named> vector = find(name.substr(0, name.size() - 2));
+  if (!vector || vector->kind != Named::Kind::registers || number % 4 >= vector->lanes)
+    return std::nullopt;
+  vector->place += number % 4 * ((vector->width * lane_count + 63) / 64 * 64);
+  vector->lanes = 1;
+  return vector;
 }
 
 std::optional<Slot> Decoder::register_named(std::string_view name) const {
   std::optional<Named> named = find(name);
-  if (!named || named->kind != Named::Kind::registers) return std::nullopt;
+  if (!named || named->kind != Named::Kind::registers || named->lanes > 1) return std::nullopt;
   return Slot{named->place, named->width};
 }
 
@@ -132,6 +145,7 @@ Slot Decoder::symbol(const Operand& operand, unsigned width) {
   std::string_view name = operand.parts.empty() ? operand.text : operand.parts[0].text;
   std::optional<Named> named = find(name);
   auto offset = static_cast<std::uint64_t>(operand.offset);
+  if (named && operand.parts.size() > 1) offset += operand.parts[1].bits * named->width;
   if (!named || named->kind == Named::Kind::registers) {
     complain(operand, "`" + std::string(name) + "` is not declared",
              "declare it as a register, a variable or a parameter");
@@ -238,7 +252,7 @@ Slot Decoder::loose_destination(const Operand& operand, Type type) {
   std::optional<Named> named = operand.kind == Operand::Kind::name && operand.parts.empty()
                                    ? find(operand.text)
                                    : std::nullopt;
-  if (!named || named->kind != Named::Kind::registers) {
+  if (!named || named->kind != Named::Kind::registers || named->lanes > 1) {
     complain(operand, "`" + std::string(operand.text) + "` cannot be written: no register");
     return {};
   }
@@ -259,12 +273,23 @@ Slot Decoder::destination(const Operand& operand, Type type) {
   return slot;
 }
 
-std::vector<const Operand*> Decoder::elements(const Operand& operand) const {
+/// Of a vector its parts, of a vector register its elements.
+std::vector<const Operand*> Decoder::elements(const Operand& operand) {
   std::vector<const Operand*> list;
-  if (operand.kind == Operand::Kind::vector)
+  std::optional<Named> named;
+  if (operand.kind == Operand::Kind::name && operand.parts.empty()) named = find(operand.text);
+  if (operand.kind == Operand::Kind::vector) {
     for (const Operand& part : operand.parts) list.push_back(&part);
-  else
+  } else if (named && named->kind == Named::Kind::registers && named->lanes > 1) {
+    for (std::uint32_t i = 0; i < named->lanes; ++i) {
+      element_names_.push_back(std::string(operand.text) + "." + "xyzw"[i]);
+      Operand& part = named_elements_.emplace_back(operand);
+      part.text = element_names_.back();
+      list.push_back(&part);
+    }
+  } else {
     list.push_back(&operand);
+  }
   return list;
 }
 

@@ -3,8 +3,10 @@
 // How a function's instructions become operations. Used by decode (decode.cpp) alone; its methods
 // are spread over decode_*.cpp by what they resolve.
 
+#include <deque>
 #include <initializer_list>
 #include <optional>
+#include <string>
 #include <unordered_map>
 
 #include "ptx/program.h"
@@ -24,10 +26,11 @@ class Decoder {
     enum class Kind : std::uint8_t { registers, shared, local, parameter, variable };
     Kind kind = Kind::registers;
     Spot place = 0;          // Of the first register.
-    std::uint8_t width = 0;  // Bytes of a lane.
+    std::uint8_t width = 0;  // Bytes of a lane, or of a variable's element.
     bool predicate = false;
     std::uint32_t count = 0;   // 0: one register, without number.
     std::uint64_t offset = 0;  // Of a variable in its space, or its index.
+    std::uint32_t lanes = 1;   // Of a register that is a vector.
   };
   using Scope = std::unordered_map<std::string_view, Named>;
 
@@ -54,6 +57,7 @@ class Decoder {
 
   // decode_operand.cpp: operands to places.
   std::optional<Named> find(std::string_view name) const;
+  std::optional<Named> element_named(std::string_view name) const;
   std::optional<Slot> register_named(std::string_view name) const;
   std::optional<std::uint64_t> special_named(std::string_view name) const;
   Slot constant(std::uint64_t bits, unsigned width, Constant::Kind kind = Constant::Kind::bits);
@@ -66,7 +70,7 @@ class Decoder {
   /// A register at least as wide as the type: memory, cvt.
   Slot loose_source(const Operand& operand, Type type);
   Slot loose_destination(const Operand& operand, Type type);
-  std::vector<const Operand*> elements(const Operand& operand) const;
+  std::vector<const Operand*> elements(const Operand& operand);
   bool address(const Operand& operand, Address& out);
   /// Whether an address is that of a variable in local memory.
   bool is_local(const Operand& operand) const;
@@ -175,6 +179,9 @@ class Decoder {
   std::size_t scratch_used_ = 0;
   std::unordered_map<std::string, Slot> constants_;
   std::vector<Spot> written_, read_;
+  /// `%v.x` and its kin, where an instruction names a vector register as a whole.
+  std::deque<Operand> named_elements_;
+  std::deque<std::string> element_names_;
   Slot carry32_, carry64_;
   Target target_;
   unsigned isa_version_ = 0;

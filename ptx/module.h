@@ -24,7 +24,8 @@ struct Span {
 struct Operand {
   enum class Kind : std::uint8_t {
     name,     // %r1, a parameter, a label, a variable, %tid.x, the sink `_`; `text` is all of it.
-              // Of `smem+16`, `parts[0]` is the plain name and `offset` the rest.
+              // Of `smem+16`, `parts[0]` is the plain name and `offset` the rest; of `smem[2]`,
+              // `parts[1]` is which element.
     integer,  // 12, 0x1F, -3, 0U; `bits` is its two's complement in 64 bits.
     float_bits,  // 0f3F800000 (32 bits) or 0d3FF0000000000000 (64 bits) or a decimal (64 bits);
                  // `bits`, `width`.
@@ -62,11 +63,13 @@ struct Label {
   Span span;
 };
 
-/// `.reg .b32 %r<100>;` gives {b32, "%r", 100}; `.reg .pred p;` gives count 0.
+/// `.reg .b32 %r<100>;` gives {b32, "%r", 100}; `.reg .pred p;` gives count 0; of `.reg .v4 .f32
+/// %v;` each register has four lanes, `%v.x` to `%v.w`.
 struct Registers {
   std::string_view type;
   std::string_view name;
   std::uint32_t count = 0;
+  std::uint32_t lanes = 1;
   Span span;
 };
 

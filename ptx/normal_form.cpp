@@ -43,7 +43,7 @@ class Names {
   }
   void declare(const Registers& registers) {
     Scope& scope = scopes_.back();
-    Declared declared{registers.type, registers.count, next_++};
+    Declared declared{registers.type, registers.count, registers.lanes, next_++};
     (registers.count ? scope.ranges : scope.plain)[registers.name] = declared;
   }
   /// The new name, or the word itself where it is no register.
@@ -62,12 +62,18 @@ class Names {
     }
     return std::string(word);
   }
-  const std::map<std::string, std::uint32_t, std::less<>>& used() const { return used_; }
+  /// What is declared of one type, "b32" or "v4 .b32".
+  struct Used {
+    std::string type;
+    std::uint32_t count = 0;
+  };
+  const std::map<std::string, Used, std::less<>>& used() const { return used_; }
 
  private:
   struct Declared {
     std::string_view type;
     std::uint32_t count = 0;
+    std::uint32_t lanes = 1;
     std::uint32_t id = 0;
   };
   struct Scope {
@@ -78,14 +84,18 @@ class Names {
     std::string& known = names_[std::uint64_t{declared.id} << 32 | number];
     if (known.empty()) {
       std::string type(declared.type);
-      known = "%" + type + "_" + std::to_string(used_[type]++);
+      std::string vector = declared.lanes > 1 ? "v" + std::to_string(declared.lanes) : "";
+      std::string stem = vector.empty() ? type : vector + "_" + type;
+      Used& used = used_[stem];
+      used.type = vector.empty() ? type : vector + " ." + type;
+      known = "%" + stem + "_" + std::to_string(used.count++);
     }
     return known;
   }
 
   std::vector<Scope> scopes_{1};
   std::unordered_map<std::uint64_t, std::string> names_;
-  std::map<std::string, std::uint32_t, std::less<>> used_;
+  std::map<std::string, Used, std::less<>> used_;
   std::uint32_t next_ = 0;
 };
 
@@ -164,8 +174,8 @@ void write_function(Writer& out, const Module& module, const Function& function)
     write_statement(body, module, function, statement, names, labels);
   out.word("{");
   out.line();
-  for (const auto& [type, count] : names.used()) {
-    out.word(".reg ." + type + " %" + type + "_<" + std::to_string(count) + ">;");
+  for (const auto& [stem, used] : names.used()) {
+    out.word(".reg ." + used.type + " %" + stem + "_<" + std::to_string(used.count) + ">;");
     out.line();
   }
   out.word(body.take());

@@ -78,7 +78,8 @@ class Parser {
   bool body_directive(Function& function);
   bool body_variable(Function& function);
   bool registers(Function& function);
-  bool one_register(Function& function, const Span& begin, std::string_view type);
+  bool one_register(Function& function, const Span& begin, std::string_view type,
+                    std::uint32_t lanes);
   bool word_statement(Function& function);
   bool instruction(Function& function, Instruction instruction, const Span& begin);
   bool instruction_operands(Instruction& instruction);

@@ -168,7 +168,11 @@ bool Parser::body_variable(Function& function) {
 bool Parser::registers(Function& function) {
   Span begin = token_.span;
   advance();
-  if (token_.is_dot("v2") || token_.is_dot("v4") || token_.is_dot("v8")) advance();
+  std::uint32_t lanes = 1;
+  if (token_.is_dot("v2") || token_.is_dot("v4")) {
+    lanes = token_.is_dot("v2") ? 2 : 4;
+    advance();
+  }
   if (token_.kind != Token::Kind::dot ||
       (token_.text != ".pred" && type_bytes(token_.text.substr(1)) == 0))
     return complain("a register type",
@@ -177,15 +181,17 @@ bool Parser::registers(Function& function) {
   std::string_view type = token_.text.substr(1);
   advance();
   do {
-    if (!count_part() || !count_statement() || !one_register(function, begin, type)) return false;
+    if (!count_part() || !count_statement() || !one_register(function, begin, type, lanes))
+      return false;
   } while (take(','));
   return expect(';', "after the registers");
 }
 
-bool Parser::one_register(Function& function, const Span& begin, std::string_view type) {
+bool Parser::one_register(Function& function, const Span& begin, std::string_view type,
+                          std::uint32_t lanes) {
   if (token_.kind != Token::Kind::word)
     return complain("a register's name", "write `.reg .b32 %r<100>;` or `.reg .pred p;`");
-  Registers declared{type, token_.text, 0, {}};
+  Registers declared{type, token_.text, 0, lanes, {}};
   advance();
   if (take('<')) {
     Literal count;

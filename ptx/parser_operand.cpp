@@ -181,6 +181,11 @@ bool Parser::name_operand(Operand& operand) {
     operand.parts.push_back(std::move(first));
     operand.parts.push_back(std::move(second));
     finish(operand, begin);
+  } else if (take('[')) {
+    operand.parts.assign(1, Operand(operand));
+    if (!count_part() || !count_part() || !immediate(operand.parts.emplace_back())) return false;
+    if (!expect(']', "after the number of an element")) return false;
+    finish(operand, begin);
   } else if (token_.is('+') || token_.is('-')) {
     Operand base = operand;
     if (!count_part() || !offset(operand.offset)) return false;

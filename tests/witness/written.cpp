@@ -22,9 +22,15 @@ constexpr std::string_view edit_types[] = {
 constexpr std::string_view edit_operands[] = {"%h1",     "%r1",        "%l1", "%q1",
                                               "%p1",     "[%l2]",      "7",   "{%r1, %r2}",
                                               "%r1|%p1", "0f3F800000", "_",   "!%p2"};
+constexpr std::string_view edit_words[] = {
+    "sat",      "ftz",  "rn",  "rz",   "v2",      "v4",     "global", "shared",
+    "relaxed",  "gpu",  "cta", "sync", "aligned", "wide",   "hi",     "lo",
+    "cc",       "relu", "nc",  "x2",   "trans",   "approx", "NaN",    "L2::cache_hint",
+    "volatile", "and"};
 
-std::string line_of(std::string_view opcode, const std::vector<std::string>& words,
-                    const std::vector<std::string>& operands) {
+using Texts = std::vector<std::string>;
+
+std::string line_of(std::string_view opcode, const Texts& words, const Texts& operands) {
   std::string line(opcode);
   for (const std::string& word : words) line += "." + word;
   for (std::size_t i = 0; i < operands.size(); ++i) line += (i == 0 ? " " : ", ") + operands[i];
@@ -33,7 +39,7 @@ std::string line_of(std::string_view opcode, const std::vector<std::string>& wor
 
 /// A module on which the row exists at all; drawn among those that do.
 void place(Written& written, const Gate& gate, Draw& draw) {
-  written.version = 90;
+  written.version = assembler_version;
   if (gate.specific) {
     written.target = "sm_" + std::to_string(gate.target) + "a";
     return;
@@ -44,74 +50,98 @@ void place(Written& written, const Gate& gate, Draw& draw) {
                                       : targets[draw.below(4)];
 }
 
+bool has(const Texts& list, std::string_view word) {
+  return std::find(list.begin(), list.end(), word) != list.end();
+}
+
 /// A word of the same row's notation, or of any.
-std::string any_word(const Instance& instance, Draw& draw) {
-  const Signature& s = instance.row->signature;
-  if (draw.one_in(3)) {
-    static constexpr std::string_view any[] = {
-        "sat",      "ftz",  "rn",  "rz",   "v2",      "v4",     "global", "shared",
-        "relaxed",  "gpu",  "cta", "sync", "aligned", "wide",   "hi",     "lo",
-        "cc",       "relu", "nc",  "x2",   "trans",   "approx", "NaN",    "L2::cache_hint",
-        "volatile", "and"};
-    return std::string(any[draw.below(std::size(any))]);
-  }
-  const Element& element = s.elements[draw.below(s.element_count)];
-  std::vector<std::string_view> words = choices(*instance.row, element);
+std::string any_word(const RowText& row, Draw& draw) {
+  const Signature& s = row.signature;
+  if (draw.one_in(3) || s.element_count == 0)
+    return std::string(edit_words[draw.below(std::size(edit_words))]);
+  std::vector<std::string_view> words = choices(row, s.elements[draw.below(s.element_count)]);
   if (words.empty()) return "ftz";
   std::string word(words[draw.below(words.size())]);
   return word.empty() ? "sat" : word;
 }
 
 /// One that the line does not have yet: the assembler takes many a modifier twice.
-std::string other_word(const Instance& instance, Draw& draw) {
-  std::string word = any_word(instance, draw);
-  for (int tries = 0; instance.has(word) && tries < 8; ++tries) word = any_word(instance, draw);
+std::string other_word(const RowText& row, const Texts& words, Draw& draw) {
+  std::string word = any_word(row, draw);
+  for (int tries = 0; has(words, word) && tries < 8; ++tries) word = any_word(row, draw);
   return word;
 }
 
-void edit(Written& written, const Instance& instance, std::vector<std::string> operands,
-          Draw& draw) {
-  std::vector<std::string> words(instance.words.begin(), instance.words.end());
+void edit_word(const RowText& row, Texts& words, Draw& draw) {
+  std::size_t at = draw.below(words.size() + 1), how = draw.below(3);
+  auto place = words.begin() + static_cast<std::ptrdiff_t>(at);
+  if (how == 0 || at == words.size())
+    words.insert(place, other_word(row, words, draw));
+  else if (how == 1)
+    words.erase(place);
+  else
+    *place = other_word(row, words, draw);
+}
+
+/// One target or version before the row's first.
+void edit_gate(Written& written, const Gate& gate) {
+  if (written.edit == EditKind::target) {
+    written.target = gate.target > 90 ? "sm_90a" : gate.target > 89 ? "sm_89" : "sm_80";
+    return;
+  }
+  written.version = gate.isa - (gate.isa % 10 == 0 ? 2u : 1u);
+  if (written.version % 10 == 9) written.version = 78;
+  if (written.version < 86 && written.target == "sm_100a") written.target = "sm_90a";
+  if (written.version < 80) written.target = "sm_89";
+}
+
+EditKind draw_kind(const Written& line, const Texts& types, Draw& draw) {
   static constexpr EditKind kinds[] = {EditKind::type,   EditKind::modifier, EditKind::modifier,
                                        EditKind::count,  EditKind::operand,  EditKind::operand,
                                        EditKind::target, EditKind::version};
+  const Gate& gate = rows()[line.row].gate;
   EditKind kind = kinds[draw.below(std::size(kinds))];
-  std::vector<std::size_t> types;
-  for (std::size_t i = 0; i < words.size(); ++i)
-    if (type_named(words[i])) types.push_back(i);
-  if (kind == EditKind::type && types.empty()) kind = EditKind::modifier;
-  if ((kind == EditKind::operand || kind == EditKind::count) && operands.empty())
-    kind = EditKind::modifier;
-  const Gate& gate = instance.row->gate;
-  if (kind == EditKind::target && gate.target <= 80 && !gate.specific) kind = EditKind::modifier;
-  if (kind == EditKind::version && gate.isa <= 78) kind = EditKind::modifier;
-  written.edit = kind;
-  if (kind == EditKind::type) {
-    words[types[draw.below(types.size())]] = edit_types[draw.below(std::size(edit_types))];
-  } else if (kind == EditKind::modifier) {
-    std::size_t at = draw.below(words.size() + 1), how = draw.below(3);
-    if (how == 0 || words.empty() || at == words.size())
-      words.insert(words.begin() + static_cast<std::ptrdiff_t>(at), other_word(instance, draw));
-    else if (how == 1)
-      words.erase(words.begin() + static_cast<std::ptrdiff_t>(at));
-    else
-      words[at] = other_word(instance, draw);
-  } else if (kind == EditKind::count) {
-    if (draw.one_in(2))
-      operands.pop_back();
-    else
-      operands.push_back(operands.back());
-  } else if (kind == EditKind::operand) {
-    operands[draw.below(operands.size())] = edit_operands[draw.below(std::size(edit_operands))];
-  } else if (kind == EditKind::target) {
-    written.target = gate.target > 90 ? "sm_90a" : gate.target > 89 ? "sm_89" : "sm_80";
-  } else {
-    written.version = gate.isa - (gate.isa % 10 == 0 ? 2u : 1u);
-    if (written.version % 10 == 9) written.version = 78;
-    if (written.version < 86 && written.target == "sm_100a") written.target = "sm_90a";
-    if (written.version < 80) written.target = "sm_89";
+  bool none = line.operands.empty() && (kind == EditKind::operand || kind == EditKind::count);
+  if (none || (kind == EditKind::type && types.empty()) ||
+      (kind == EditKind::target && gate.target <= 80 && !gate.specific) ||
+      (kind == EditKind::version && gate.isa <= 78))
+    return EditKind::modifier;
+  return kind;
+}
+
+Written edited_once(const Written& line, Draw& draw) {
+  const RowText& row = rows()[line.row];
+  Written written = line;
+  Texts types;
+  for (const std::string& word : line.words)
+    if (type_named(word)) types.push_back(word);
+  written.edit = draw_kind(line, types, draw);
+  Texts& operands = written.operands;
+  switch (written.edit) {
+    case EditKind::type: {
+      const std::string& from = types[draw.below(types.size())];
+      *std::find(written.words.begin(), written.words.end(), from) =
+          edit_types[draw.below(std::size(edit_types))];
+      break;
+    }
+    case EditKind::count:
+      if (draw.one_in(2))
+        operands.pop_back();
+      else
+        operands.push_back(operands.back());
+      break;
+    case EditKind::operand:
+      operands[draw.below(operands.size())] = edit_operands[draw.below(std::size(edit_operands))];
+      break;
+    case EditKind::target:
+    case EditKind::version:
+      edit_gate(written, row.gate);
+      break;
+    default:
+      edit_word(row, written.words, draw);
   }
-  written.line = line_of(instance.opcode(), words, operands);
+  written.line = line_of(row.signature.opcode, written.words, operands);
+  return written;
 }
 
 }  // namespace
@@ -133,35 +163,44 @@ std::vector<Written> written_lines(std::uint16_t row, std::size_t count, std::ui
     const Instance& instance = instances[draw.below(instances.size())];
     auto operands = operand_texts(instance, draw);
     if (!operands) continue;
-    Written written;
+    Written& written = lines.emplace_back();
     written.row = row;
     place(written, instance.row->gate, draw);
-    std::vector<std::string> words(instance.words.begin(), instance.words.end());
-    written.line = line_of(instance.opcode(), words, *operands);
-    if (lines.size() % 2 == 1) edit(written, instance, *operands, draw);
-    lines.push_back(std::move(written));
+    written.words.assign(instance.words.begin(), instance.words.end());
+    written.operands = std::move(*operands);
+    written.line = line_of(instance.opcode(), written.words, written.operands);
   }
   return lines;
+}
+
+Written edited(const Written& line, Draw& draw) {
+  for (int tries = 0; tries < 16; ++tries) {
+    Written written = edited_once(line, draw);
+    if (written.line != line.line || written.target != line.target ||
+        written.version != line.version)
+      return written;
+  }
+  return line;
 }
 
 std::string module_before(const std::string& target, unsigned version) {
   return ".version " + std::to_string(version / 10) + "." + std::to_string(version % 10) +
          "\n.target " + target +
-         "\n.address_size 64\n.visible .entry k(.param .u64 out, .param .align 16 .b8 in[64])\n{\n"
+         "\n.address_size 64\n.func nothing()\n{\nret;\n}\n"
+         ".visible .entry k(.param .u64 out, .param .align 16 .b8 in[64])\n{\n"
          ".reg .b16 %h<16>; .reg .b32 %r<16>; .reg .b64 %l<16>; .reg .pred %p<8>;\n" +
          (version >= 83 && target != "sm_89" && target != "sm_80" ? ".reg .b128 %q<4>;\n" : "\n") +
-         ".shared .align 128 .b8 room[1024];\n";
+         ".shared .align 128 .b8 room[1024];\nplaces: .branchtargets end;\n";
 }
 
 Taken table_takes(const Written& written) {
-  std::string text = module_before(written.target, written.version) + written.line + "\n" +
-                     std::string(module_behind);
-  if (written.line.starts_with("bra")) text.insert(text.rfind("ret;"), "end:\n");
-  Parsed parsed = parse(std::move(text), "line.ptx");
+  Parsed parsed = parse(module_before(written.target, written.version) + written.line + "\n" +
+                            std::string(module_behind),
+                        "line.ptx");
   if (!parsed.errors.empty()) return {false, parsed.errors[0].what};
   Result<Target> target = parse_target(written.target);
   Result<FormMatch> found =
-      match(parsed.module.functions[0].instructions[0], written.version, *target);
+      match(parsed.module.find_entry("k")->instructions[0], written.version, *target);
   if (!found) return {false, found.error().what};
   Result<Program> program = decode(parsed.module, "k");
   if (!program) return {false, program.error().what};
@@ -182,7 +221,7 @@ Result<std::vector<std::string>> assembler_takes(const std::vector<const Written
     // The assembler names some lines late or early: a plain one stands on either side of each.
     const std::string plain = "mov.u32 %r15, %r14;\n";
     for (std::size_t i : left) text += plain + lines[i]->line + "\n" + plain;
-    text += "end:\n" + std::string(module_behind);
+    text += module_behind;
     std::filesystem::path file = scratch.path() / "lines.ptx";
     if (auto done = write_file(file, text); !done) return done.error();
     auto end = run_process({"ptxas", "-arch=" + architecture, file.string(), "-o", "/dev/null"}, "",

@@ -21,6 +21,7 @@ struct Written {
   unsigned version = 90;  // 90 is 9.0
   std::uint16_t row = 0;
   EditKind edit = EditKind::none;
+  std::vector<std::string> words{}, operands{};  // Of which the line is made.
 };
 
 /// A stream of draws.
@@ -38,12 +39,18 @@ class Draw {
 /// The operands of an instance as a legal line has them; none where the row's are not known here.
 std::optional<std::vector<std::string>> operand_texts(const Instance& instance, Draw& draw);
 
-/// `count` lines of a row, about half of them with one edit; the same seed gives the same lines.
+/// `count` lines of a row without an edit; the same seed gives the same lines.
 std::vector<Written> written_lines(std::uint16_t row, std::size_t count, std::uint64_t seed);
+
+/// The line with one edit that changes it.
+Written edited(const Written& line, Draw& draw);
+
+/// The newest version that the assembler knows.
+inline constexpr unsigned assembler_version = 90;
 
 /// What stands before and behind the lines of a module.
 std::string module_before(const std::string& target, unsigned version);
-inline constexpr std::string_view module_behind = "ret;\n}\n";
+inline constexpr std::string_view module_behind = "end:\nret;\n}\n";
 
 /// Whether the table takes the line, and why not.
 struct Taken {

@@ -1,10 +1,9 @@
 // How the operands of each row are written on a line by itself.
 
 #include "tests/witness/kernel.h"
-#include "tests/witness/written.h"
+#include "tests/witness/written_parts.h"
 
 namespace lathe::ptx::witness {
-namespace {
 
 std::string reg(Type type, Draw& draw) {
   std::string number = std::to_string(1 + draw.below(12));
@@ -27,15 +26,18 @@ std::string vector_of(Type type, std::size_t count, Draw& draw) {
   return text + "}";
 }
 
-std::string data(Type type, std::size_t count, Draw& draw) {
+std::string several(Type type, std::size_t count, Draw& draw) {
   return count == 1 ? reg(type, draw) : vector_of(type, count, draw);
 }
-
-using Texts = std::vector<std::string>;
 
 std::size_t vector_count(const Instance& instance) {
   return instance.has("v2") ? 2 : instance.has("v4") ? 4 : instance.has("v8") ? 8 : 1;
 }
+
+std::string shared_address(Draw& draw) { return "[" + reg(Type::b32, draw) + "]"; }
+std::string global_address(Draw& draw) { return "[" + reg(Type::b64, draw) + "]"; }
+
+namespace {
 
 std::string address(const Instance& instance, Draw& draw) {
   bool shared = !instance.word_with("shared").empty();
@@ -46,8 +48,6 @@ std::string address(const Instance& instance, Draw& draw) {
                             : reg(Type::b64, draw)) +
          offset + "]";
 }
-std::string shared_address(Draw& draw) { return "[" + reg(Type::b32, draw) + "]"; }
-std::string global_address(Draw& draw) { return "[" + reg(Type::b64, draw) + "]"; }
 
 void add_policy(Texts& texts, const Instance& instance, Draw& draw) {
   if (instance.has("L2::cache_hint")) texts.push_back(reg(Type::b64, draw));
@@ -61,7 +61,7 @@ Texts of_parts(const Operands& operands, Draw& draw) {
       texts.push_back(part.text);
       continue;
     }
-    std::string text = data(part.type, part.count, draw);
+    std::string text = several(part.type, part.count, draw);
     if (part.with_predicate && draw.one_in(2)) text += "|" + reg(Type::pred, draw);
     texts.push_back(text);
   }
@@ -74,17 +74,17 @@ std::optional<Texts> memory(const Instance& instance, Draw& draw) {
   Type type = instance.type;
   Texts texts;
   if (opcode == "ld" || opcode == "ldu") {
-    texts = {data(type, count, draw), address(instance, draw)};
+    texts = {several(type, count, draw), address(instance, draw)};
     add_policy(texts, instance, draw);
   } else if (opcode == "st") {
-    texts = {address(instance, draw), data(type, count, draw)};
+    texts = {address(instance, draw), several(type, count, draw)};
     if (instance.has("async")) texts.push_back(shared_address(draw));
     add_policy(texts, instance, draw);
   } else if (opcode == "atom" || opcode == "red") {
-    if (opcode == "atom") texts.push_back(data(type, count, draw));
+    if (opcode == "atom") texts.push_back(several(type, count, draw));
     texts.push_back(address(instance, draw));
-    texts.push_back(data(type, count, draw));
-    if (instance.has("cas")) texts.push_back(data(type, count, draw));
+    texts.push_back(several(type, count, draw));
+    if (instance.has("cas")) texts.push_back(several(type, count, draw));
     if (instance.has("async")) texts.push_back(shared_address(draw));
     add_policy(texts, instance, draw);
   } else if (opcode == "prefetch" || opcode == "prefetchu") {
@@ -201,78 +201,6 @@ std::optional<Texts> warp(const Instance& instance, Draw& draw) {
   return std::nullopt;
 }
 
-/// The operands that a kernel of the witness has, whose text has one line of the instruction.
-std::optional<Texts> from_kernel(const Instance& instance, Draw& draw) {
-  std::vector<Kernel> kernels = matrix_kernels(instance);
-  if (kernels.empty()) kernels = warpgroup_kernels(instance);
-  if (kernels.empty()) return std::nullopt;
-  const Kernel& kernel = kernels[draw.below(kernels.size())];
-  std::size_t at = kernel.body.find("  " + instance.mnemonic() + " ");
-  if (at == std::string::npos) return std::nullopt;
-  at += instance.mnemonic().size() + 3;
-  std::string text = kernel.body.substr(at, kernel.body.find(';', at) - at), one;
-  // Registers get this module's names by the class that the kernel declared.
-  Texts texts;
-  int depth = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '{' || text[i] == '[') ++depth;
-    if (text[i] == '}' || text[i] == ']') --depth;
-    if (text[i] == '%') {
-      std::size_t end = text.find_first_not_of("0123456789", i + 2);
-      std::string name = text.substr(i, end - i);
-      std::size_t declared = kernel.body.find(" " + name + ";");
-      std::string kind = kernel.body.substr(declared - 4, 4);
-      one += reg(kind == "pred"   ? Type::pred
-                 : kind == ".b16" ? Type::b16
-                 : kind == ".b64" ? Type::b64
-                                  : Type::b32,
-                 draw);
-      i = (end == std::string::npos ? text.size() : end) - 1;
-    } else if (text[i] == ',' && depth == 0) {
-      texts.push_back(one);
-      one.clear();
-    } else if (text[i] != ' ' || depth > 0) {
-      one += text[i];
-    }
-  }
-  texts.push_back(one);
-  return texts;
-}
-
-std::optional<Texts> tensor_core(const Instance& instance, Draw& draw) {
-  std::string t = "[" + reg(Type::b32, draw) + "]";
-  if (instance.has("alloc"))
-    return Texts{shared_address(draw), draw.one_in(2) ? "64" : reg(Type::b32, draw)};
-  if (instance.has("dealloc")) return Texts{reg(Type::b32, draw), "64"};
-  if (instance.has("ld") || instance.has("st")) {
-    std::size_t count =
-        static_cast<std::size_t>(std::stoul(std::string(instance.word_with("x").substr(1))));
-    if (instance.has("16x128b")) count *= 2;
-    if (instance.has("16x256b")) count *= 4;
-    if (count > 128) count = 128;
-    std::string vector = vector_of(Type::b32, count, draw);
-    Texts texts = instance.has("ld") ? Texts{vector, t} : Texts{t, vector};
-    if (instance.has("16x32bx2")) texts.insert(texts.begin() + (instance.has("ld") ? 2 : 1), "16");
-    return texts;
-  }
-  if (instance.has("commit")) {
-    Texts texts{shared_address(draw)};
-    if (instance.has("multicast::cluster")) texts.push_back(reg(Type::b16, draw));
-    return texts;
-  }
-  if (instance.has("cp")) return Texts{t, reg(Type::b64, draw)};
-  if (instance.has("shift")) return Texts{t};
-  if (instance.has("mma")) {
-    Texts texts{t, draw.one_in(2) ? t : reg(Type::b64, draw), reg(Type::b64, draw),
-                reg(Type::b32, draw)};
-    if (instance.has("block_scale")) texts.insert(texts.end(), {t, t});
-    texts.push_back(reg(Type::pred, draw));
-    return texts;
-  }
-  if (instance.row->signature.operands_max == 0) return Texts{};
-  return std::nullopt;
-}
-
 }  // namespace
 
 std::optional<Texts> operand_texts(const Instance& instance, Draw& draw) {
@@ -282,12 +210,10 @@ std::optional<Texts> operand_texts(const Instance& instance, Draw& draw) {
   const Signature& s = instance.row->signature;
   if (opcode == "cp") return copy(instance, draw);
   if (opcode == "mbarrier") return barrier_object(instance, draw);
-  if (opcode == "tcgen05") return tensor_core(instance, draw);
-  if (opcode == "mma" || opcode == "wgmma" || opcode == "ldmatrix" || opcode == "stmatrix") {
-    if (s.operands_max == 0) return Texts{};
-    if (s.operands_max == 1) return Texts{"0"};
-    return from_kernel(instance, draw);
-  }
+  if (opcode == "tcgen05") return tensor_texts(instance, draw);
+  if (opcode == "mma" || opcode == "wmma" || opcode == "wgmma" || opcode == "ldmatrix" ||
+      opcode == "stmatrix")
+    return matrix_texts(instance, draw);
   if (auto texts = memory(instance, draw)) return texts;
   if (auto texts = warp(instance, draw)) return texts;
   if (opcode == "bra") return Texts{"end"};
@@ -301,6 +227,7 @@ std::optional<Texts> operand_texts(const Instance& instance, Draw& draw) {
     return Texts{};
   }
   if (s.operands_max == 0) return Texts{};
+  if (auto texts = rare_texts(instance, draw)) return texts;
   std::vector<Operands> known = register_operands(instance);
   if (instance.has("cc") || opcode == "addc" || opcode == "subc" || opcode == "madc") {
     known.emplace_back();

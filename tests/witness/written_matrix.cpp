@@ -1,0 +1,155 @@
+// How the operands of matrix products are written, and of what brings matrices to registers.
+
+#include "ptx/fragment.h"
+#include "tests/witness/kernel.h"
+#include "tests/witness/written_parts.h"
+
+namespace lathe::ptx::witness {
+namespace {
+
+struct Product {
+  std::string_view shape;
+  std::vector<Type> types;
+};
+
+Product product_of(const Instance& instance) {
+  Product product;
+  for (std::string_view word : instance.words) {
+    if (auto type = type_named(word))
+      product.types.push_back(*type);
+    else if (word.starts_with('m') && word.find('k') != std::string_view::npos)
+      product.shape = word;
+  }
+  return product;
+}
+
+std::optional<Texts> mma(const Instance& instance, Draw& draw) {
+  auto [shape, types] = product_of(instance);
+  if (types.size() < 4) return std::nullopt;
+  auto found = fragment_shape(shape, types[0], types[1], types[2], types[3]);
+  if (!found) return std::nullopt;
+  bool sparse = !instance.word_with("sp").empty(), scaled = instance.has("block_scale");
+  // Four bits of a scaled product are packed, elsewhere they lie in bytes.
+  bool packed = scaled && shape == "m16n8k64";
+  unsigned a = found->a_registers / (sparse || packed ? 2 : 1);
+  unsigned b = found->b_registers / (packed ? 2 : 1);
+  Type ab = found->ab_register(), cd = found->c_register();
+  Texts texts{vector_of(cd, found->d_registers, draw), vector_of(ab, a, draw),
+              vector_of(ab, b, draw), vector_of(cd, found->c_registers, draw)};
+  if (sparse) texts.insert(texts.end(), {reg(Type::b32, draw), "0"});
+  if (scaled)
+    texts.insert(texts.end(), {reg(Type::b32, draw), "{0, 0}", reg(Type::b32, draw), "{0, 0}"});
+  return texts;
+}
+
+unsigned fragment_registers(std::string_view type, bool factor) {
+  return factor || type == "f32" ? 8 : 4;
+}
+
+std::optional<Texts> wmma(const Instance& instance, Draw& draw) {
+  std::string_view type = name_of(instance.type);
+  if (instance.has("mma"))
+    return Texts{vector_of(Type::b32, fragment_registers(type, false), draw),
+                 vector_of(Type::b32, 8, draw), vector_of(Type::b32, 8, draw),
+                 vector_of(Type::b32, fragment_registers(name_of(instance.other), false), draw)};
+  bool factor = instance.has("a") || instance.has("b");
+  bool shared = !instance.word_with("shared").empty();
+  std::string vector = vector_of(Type::b32, fragment_registers(type, factor), draw);
+  std::string at = shared ? shared_address(draw) : global_address(draw);
+  Texts texts = instance.has("load") ? Texts{vector, at} : Texts{at, vector};
+  if (draw.one_in(2)) texts.push_back(draw.one_in(2) ? "16" : reg(Type::b32, draw));
+  return texts;
+}
+
+std::optional<Texts> matrix_move(const Instance& instance, Draw& draw) {
+  std::size_t count = instance.has("x4") ? 4 : instance.has("x2") ? 2 : 1;
+  if (instance.has("m16n16")) count *= 2;
+  std::string vector = vector_of(Type::b32, count, draw), at = shared_address(draw);
+  return instance.opcode() == "ldmatrix" ? Texts{vector, at} : Texts{at, vector};
+}
+
+/// The operands that a kernel of the witness has, whose text has one line of the instruction.
+std::optional<Texts> wgmma(const Instance& instance, Draw& draw) {
+  std::vector<Kernel> kernels = warpgroup_kernels(instance);
+  if (kernels.empty()) return std::nullopt;
+  const Kernel& kernel = kernels[draw.below(kernels.size())];
+  std::size_t at = kernel.body.find("  " + instance.mnemonic() + " ");
+  if (at == std::string::npos) return std::nullopt;
+  at += instance.mnemonic().size() + 3;
+  std::string text = kernel.body.substr(at, kernel.body.find(';', at) - at), one;
+  // Registers get this module's names by the class that the kernel declared.
+  Texts texts;
+  int depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '{' || text[i] == '[') ++depth;
+    if (text[i] == '}' || text[i] == ']') --depth;
+    if (text[i] == '%') {
+      std::size_t end = text.find_first_not_of("0123456789", i + 2);
+      std::string name = text.substr(i, end - i);
+      std::size_t declared = kernel.body.find(" " + name + ";");
+      std::string kind = kernel.body.substr(declared - 4, 4);
+      one += reg(kind == "pred"   ? Type::pred
+                 : kind == ".b16" ? Type::b16
+                 : kind == ".b64" ? Type::b64
+                                  : Type::b32,
+                 draw);
+      i = (end == std::string::npos ? text.size() : end) - 1;
+    } else if (text[i] == ',' && depth == 0) {
+      texts.push_back(one);
+      one.clear();
+    } else if (text[i] != ' ' || depth > 0) {
+      one += text[i];
+    }
+  }
+  texts.push_back(one);
+  return texts;
+}
+
+}  // namespace
+
+std::optional<Texts> matrix_texts(const Instance& instance, Draw& draw) {
+  std::string_view opcode = instance.opcode();
+  const Signature& s = instance.row->signature;
+  if (s.operands_max == 0) return Texts{};
+  if (s.operands_max == 1) return Texts{"0"};
+  if (opcode == "mma") return mma(instance, draw);
+  if (opcode == "wmma") return wmma(instance, draw);
+  if (opcode == "wgmma") return wgmma(instance, draw);
+  return matrix_move(instance, draw);
+}
+
+std::optional<Texts> tensor_texts(const Instance& instance, Draw& draw) {
+  std::string t = "[" + reg(Type::b32, draw) + "]";
+  if (instance.has("alloc"))
+    return Texts{shared_address(draw), draw.one_in(2) ? "64" : reg(Type::b32, draw)};
+  if (instance.has("dealloc")) return Texts{reg(Type::b32, draw), "64"};
+  if (instance.has("ld") || instance.has("st")) {
+    auto count =
+        static_cast<std::size_t>(std::stoul(std::string(instance.word_with("x").substr(1))));
+    if (instance.has("16x128b")) count *= 2;
+    if (instance.has("16x256b")) count *= 4;
+    if (count > 128) count = 128;
+    std::string vector = vector_of(Type::b32, count, draw);
+    Texts texts = instance.has("ld") ? Texts{vector, t} : Texts{t, vector};
+    if (instance.has("16x32bx2")) texts.insert(texts.begin() + (instance.has("ld") ? 2 : 1), "16");
+    return texts;
+  }
+  if (instance.has("commit")) {
+    Texts texts{shared_address(draw)};
+    if (instance.has("multicast::cluster")) texts.push_back(reg(Type::b16, draw));
+    return texts;
+  }
+  if (instance.has("cp")) return Texts{t, reg(Type::b64, draw)};
+  if (instance.has("shift")) return Texts{t};
+  if (instance.has("mma")) {
+    Texts texts{t, draw.one_in(2) ? t : reg(Type::b64, draw), reg(Type::b64, draw),
+                reg(Type::b32, draw)};
+    if (instance.has("block_scale")) texts.insert(texts.end(), {t, t});
+    texts.push_back(reg(Type::pred, draw));
+    return texts;
+  }
+  if (instance.row->signature.operands_max == 0) return Texts{};
+  return std::nullopt;
+}
+
+}  // namespace lathe::ptx::witness
