@@ -299,13 +299,13 @@ bool both_exact(const BitsValue<T>& a, const BitsValue<T>& b) {
 template <Type T>
 bool operator<(const BitsValue<T>& a, const BitsValue<T>& b) {
   if (!a.exact || !b.exact)
-    if (auto order = whole_order(a, b, false)) return *order < 0;
+    if (auto order = whole_order(a, b, Question::below)) return *order < 0;
   return both_exact(a, b) && a.held() < b.held();
 }
 template <Type T>
 bool operator==(const BitsValue<T>& a, const BitsValue<T>& b) {
   if (!a.exact || !b.exact)
-    if (auto order = whole_order(a, b, true)) return *order == 0;
+    if (auto order = whole_order(a, b, Question::equal)) return *order == 0;
   return both_exact(a, b) && a.bits == b.bits;
 }
 

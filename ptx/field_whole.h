@@ -69,10 +69,11 @@ std::optional<BitsValue<T>> whole_result(char operation, const BitsValue<T>& a,
 
 /// -1, 0 or 1, as the shadows have it.
 template <Type T>
-std::optional<int> whole_order(const BitsValue<T>& a, const BitsValue<T>& b, bool equality) {
+std::optional<int> whole_order(const BitsValue<T>& a, const BitsValue<T>& b,
+                               Question question) {
   std::optional<Number> x = integer_operand(a), y = integer_operand(b);
   if (!x || !y) return std::nullopt;
-  return a.field->arithmetic().order(*x, *y, equality);
+  return a.field->arithmetic().order(*x, *y, question);
 }
 
 }  // namespace lathe::ptx::field
