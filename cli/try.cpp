@@ -100,7 +100,8 @@ int run(const Options& options) {
 
 Body declare_try(App& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("file", options->candidate, "the candidate's PTX, or - for standard input").required();
+  app.add_option("file", options->candidate, "the candidate's PTX, or - for standard input")
+      .required();
   app.add_option("--contract", options->contract, "contract directory").required();
   app.add_option("--store", options->store, "folder of the store");
   app.add_option("--seed", options->seed, "of inputs and points");

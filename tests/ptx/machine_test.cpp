@@ -1,46 +1,12 @@
-// The machine: control flow, barriers, shared memory, asynchronous copies, shuffles, traps with
+// The machine: control flow, barriers, shared memory, shuffles, traps with
 // their places, deadlock, limits, poison.
 
 #include <sys/resource.h>
 
-#include <numeric>
-
-#include "tests/ptx/launch.h"
+#include "tests/ptx/run_lines.h"
 
 namespace lathe::ptx {
 namespace {
-
-const std::string usual =
-    ".reg .b32 %r<20>;\n.reg .b64 %rd<10>;\n.reg .pred %p<8>;\n"
-    ".reg .b16 %h<8>;\n.reg .f32 %f<8>;";
-
-std::vector<std::uint32_t> iota(std::size_t count) {
-  std::vector<std::uint32_t> values(count);
-  std::iota(values.begin(), values.end(), 0u);
-  return values;
-}
-
-/// Runs lines with `threads` threads; each has its word of `in` (its number) and of `out` (zero).
-Launched run_lines(const std::string& lines, unsigned threads = 32,
-                   const std::string& registers = usual) {
-  Launched launch;
-  launch.add(std::vector<std::uint32_t>(threads));
-  launch.add(iota(threads));
-  launch.shape.block[0] = threads;
-  launch.request.steps_max = 100000;
-  launch.run(body_text(registers, lines));
-  return launch;
-}
-
-std::vector<std::uint32_t> out(const Launched& launch) {
-  if (launch.result.trap) FAIL_CHECK(print(*launch.result.trap));
-  return launch.get<std::uint32_t>(0);
-}
-
-Trap trap_of(const Launched& launch) {
-  REQUIRE(launch.result.trap);
-  return *launch.result.trap;
-}
 
 TEST_CASE("lanes that part meet again") {
   auto values = out(run_lines(R"(
@@ -310,70 +276,6 @@ TEST_CASE("an instruction outside the table traps only where it is reached") {
   Trap trap = trap_of(run_lines("frobnicate.b32 %r1;"));
   CHECK(trap.kind == TrapKind::unsupported);
   CHECK(trap.what.find("frobnicate") != std::string::npos);
-}
-
-const std::string copying = R"(
-    .shared .align 16 .b8 buffer[128];
-    mov.u32 %r1, buffer;
-    shl.b32 %r2, %tid, 2;
-    add.u32 %r1, %r1, %r2;
-    cp.async.ca.shared.global [%r1], [%in], 4;
-    cp.async.commit_group;
-    cp.async.wait_group 0;
-    ld.shared.u32 %r3, [%r1];
-    st.global.u32 [%out], %r3;)";
-
-Launched run_late(const std::string& lines) {
-  Launched launch;
-  launch.add(std::vector<std::uint32_t>(32));
-  launch.add(iota(32));
-  launch.shape.block[0] = 32;
-  launch.request.schedule = AsyncSchedule::at_wait;
-  launch.run(body_text(usual, lines));
-  return launch;
-}
-
-TEST_CASE("an asynchronous copy is there after its wait") {
-  CHECK(out(run_lines(copying))[17] == 17);
-  CHECK(out(run_late(copying))[17] == 17);
-}
-
-TEST_CASE("an asynchronous copy read before its wait is seen by the late schedule") {
-  std::string text = copying;
-  text.erase(text.find("cp.async.wait_group 0;"), 22);
-  CHECK_FALSE(run_lines(text).result.trap);
-  CHECK(trap_of(run_late(text)).kind == TrapKind::undefined_value);
-}
-
-TEST_CASE("what lay where an asynchronous copy goes is gone once it is issued") {
-  std::string text = copying;
-  text.insert(text.find("cp.async.ca"), "st.shared.u32 [%r1], 7;\n    ");
-  CHECK(out(run_late(text))[17] == 17);
-  text.erase(text.find("cp.async.wait_group 0;"), 22);
-  CHECK(trap_of(run_late(text)).kind == TrapKind::undefined_value);
-}
-
-TEST_CASE("wait_group leaves the newest groups under way") {
-  std::string text = copying;
-  text.replace(text.find("wait_group 0"), 12, "wait_group 1");
-  CHECK(trap_of(run_late(text)).kind == TrapKind::undefined_value);
-  text.replace(text.find("cp.async.wait_group 1"), 21,
-               "cp.async.commit_group;\ncp.async.wait_group 1");
-  CHECK(out(run_late(text))[3] == 3);
-}
-
-TEST_CASE("wait_all needs no commit") {
-  std::string text = copying;
-  text.replace(text.find("cp.async.commit_group;"), 22, "");
-  text.replace(text.find("wait_group 0"), 12, "wait_all");
-  CHECK(out(run_late(text))[5] == 5);
-}
-
-TEST_CASE("what a copy does not read it fills with zeros") {
-  std::string text = copying;
-  text.replace(text.find("[%in], 4;"), 9, "[%in], 4, 0;");
-  CHECK(out(run_late(text))[5] == 0);
-  CHECK(out(run_lines(text))[5] == 0);
 }
 
 TEST_CASE("an mbarrier completes when all have arrived, and its phase can be waited for") {
