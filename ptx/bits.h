@@ -285,8 +285,18 @@ class Bits : public BitsValues {
   }
   bool same(const Region& region, std::uint64_t offset, const Lanes& lanes, Cell cell,
             unsigned bytes) const {
-    return std::memcmp(region.bytes + offset, lanes.at(cell), bytes) == 0 &&
-           (region.defined == nullptr || std::memchr(region.defined + offset, 0, bytes) == nullptr);
+    const std::uint8_t* held = region.defined == nullptr ? nullptr : region.defined + offset;
+    if (defined(lanes, cell, bytes))
+      return std::memcmp(region.bytes + offset, lanes.at(cell), bytes) == 0 &&
+             (held == nullptr || std::memchr(held, 0, bytes) == nullptr);
+    // What is undefined there and here stays so.
+    bool partly = !lanes.known.empty() && bytes <= cell.width;
+    for (unsigned i = 0; i < bytes; ++i) {
+      bool set = partly && lanes.known[cell.at() + i] != 0;
+      if (set != (held == nullptr || held[i] != 0)) return false;
+      if (set && region.bytes[offset + i] != lanes.at(cell)[i]) return false;
+    }
+    return true;
   }
 
   std::optional<std::uint64_t> exact(const Lanes& lanes, Cell cell, unsigned bytes) const {

@@ -422,7 +422,8 @@ bool Field::same(Region& region, std::uint64_t offset, const Lanes& lanes, Cell 
   const std::uint8_t* other_bits = &lanes.plane->bits[cell.at()];
   const Tag* other = &lanes.plane->tags[cell.at()];
   for (unsigned i = 0; i < bytes; ++i) {
-    if (tags[i] == poison_tag || other[i] == poison_tag) return false;
+    if (tags[i] != other[i] && (tags[i] == poison_tag || other[i] == poison_tag)) return false;
+    if (tags[i] == poison_tag) continue;  // Undefined before and after.
     if (tags[i] == 0 && other[i] == 0 && bits[i] == other_bits[i]) continue;
     if (tags[i] == 0 || other[i] == 0 || (tags[i] & 7) != (other[i] & 7)) return false;
     bool word = is_word(tags[i] >> 3) || is_word(other[i] >> 3);
