@@ -196,9 +196,8 @@ int main() {
                 static_cast<double>(result.blocks) / s,
                 static_cast<double>(result.steps) * 32 / s / 1e9);
   }
-  const std::string of_hopper =
-      std::string(LATHE_ROOT) +
-      "/tests/kernels/alternatives/gemm_fp16_sm_90a/tile128x128_warps8.ptx";
   print_tile("mma.sync", contracts + "gemm_fp16_sm_89/reference.ptx", {128, 49152});
-  print_tile("wgmma", of_hopper, {256, 65536});
+  const std::string tiles = std::string(LATHE_ROOT) + "/tests/kernels/alternatives/gemm_fp16_";
+  print_tile("wgmma", tiles + "sm_90a/tile128x128_warps8.ptx", {256, 65536});
+  print_tile("tcgen05.mma", tiles + "sm_100a/tile128x128_warps8.ptx", {256, 65552});
 }

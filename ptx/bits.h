@@ -390,6 +390,7 @@ class Bits : public BitsValues {
 
   void multiply(Lanes& lanes, const Mma& mma);
   bool multiply_wide(Lanes& lanes, const Region& memory, const WideMma& wide);
+  bool multiply_tile(Lanes& lanes, const TileMma& tile);
 
  private:
   static bool whole(const Lanes& lanes, Cell cell) {

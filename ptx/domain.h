@@ -31,7 +31,8 @@
 // Complaint.
 
 // A domain may offer to do for a whole warp what is above for a lane: copy_all, copy_lanes,
-// copy_part, read_all, write_all, read_matrix, put_all, put_lanes, exact_all, multiply_wide. The
+// copy_part, read_all, write_all, read_matrix, put_all, put_lanes, exact_all, multiply_wide,
+// multiply_tile. The
 // machine asks for them where they exist; what answers bool may decline, having done nothing, and
 // the lanes then go one by one.
 
@@ -136,6 +137,21 @@ struct WideMma {
   /// As Mma's, for each eight columns: registers of D (which are C's), and of A where it has cells.
   const FragmentOrder* order = nullptr;
   std::span<const Spot> d_registers, a_registers;
+};
+
+/// Sixteen rows by eight columns of tensor memory's file, where a row of A and of D, and a column
+/// of B, is a lane: registers follow one another, each a word further to the right. A domain may
+/// offer multiply_tile(lanes, tile), which answers whether it carried it out.
+struct TileMma {
+  struct Corner {
+    Spot place = 0;     // The first register.
+    unsigned lane = 0;  // The first lane, 0 or 16 (of B a multiple of 8).
+  };
+  Corner a, b, d;      // C lies where D does.
+  Mma product;         // Without cells.
+  unsigned words = 0;  // Registers of A and of B.
+  /// From the corners: m * k, k * n, m * n, row-major.
+  std::span<const std::uint16_t> a_offsets, b_offsets, d_offsets;
 };
 
 /// An atomic read-modify-write of one lane.

@@ -26,7 +26,8 @@
 
 namespace lathe::ptx {
 
-struct SharedMatrix;  // machine_wgmma.h
+struct SharedMatrix;  // shared_matrix.h
+struct TensorPlace;   // machine_tensor.h
 
 template <class D, class O>
 class Machine {
@@ -341,7 +342,15 @@ class Machine {
                      std::vector<std::uint64_t>& units);
   void scale_down(Lanes& lanes, Cell cell, Type type, std::uint32_t by);
   bool tensor_operands(TensorProduct& product, std::uint32_t rank);
+  bool tensor_words(Block& from, Lanes& lanes, const SharedMatrix& matrix, unsigned es,
+                    unsigned rows, unsigned first_cell, std::vector<std::uint64_t>& units);
+  struct TileOffsets;
+  struct TileCells;
   void tensor_tiles(TensorProduct& product, std::uint32_t rank);
+  bool tensor_tile(const TensorProduct& product, Lanes& lanes, const TileOffsets& offsets,
+                   unsigned row, unsigned column, TensorPlace corner);
+  void tensor_elements(const TensorProduct& product, Lanes& lanes, TileCells& cells, unsigned row,
+                       unsigned column, TensorPlace corner);
   void tell_tensor(const Operation& op, Unit unit, unsigned lane, std::uint32_t rank,
                    std::vector<std::uint64_t>& granules, AccessKind kind);
 

@@ -93,12 +93,49 @@ bool Machine<D, O>::read_descriptor(TensorProduct& p, std::uint64_t bits) {
   return true;
 }
 
+/// Words of 32 rows at once, for a domain that offers it; false: element by element, which also
+/// names what is wrong.
+template <class D, class O>
+bool Machine<D, O>::tensor_words(Block& from, Lanes& lanes, const SharedMatrix& matrix, unsigned es,
+                                 unsigned rows, unsigned first_cell,
+                                 std::vector<std::uint64_t>& units) {
+  if constexpr (requires {
+                  d_.read_all(lanes, std::span<const Slot>{}, Locations{}, 4u, false, 0u);
+                }) {
+    for (unsigned row = 0; row < rows;) {
+      unsigned lane = (first_cell + row) % lane_count,
+               count = std::min(lane_count - lane, rows - row);
+      Mask mask = (count == lane_count ? every_lane : (Mask{1} << count) - 1) << lane;
+      for (unsigned byte = 0; byte < 32; byte += 4) {
+        Locations at;
+        for (unsigned i = 0; i < count; ++i) {
+          std::uint64_t offset =
+              matrix.at(row + i, byte / es, es, false) + byte % es - run_.shared_base;
+          if (offset >= shared_bytes_ || shared_bytes_ - offset < 4) return false;
+          at[lane + i].region = &*from.shared;
+          at[lane + i].offset = offset;
+          if constexpr (O::active)
+            if (units.empty() || units.back() != offset / 16) units.push_back(offset / 16);
+        }
+        Slot slot{operand_cell(first_cell, row, byte).place, 4};
+        if (!d_.read_all(lanes, std::span<const Slot>(&slot, 1), at, 4, false, mask)) return false;
+      }
+      row += count;
+    }
+    return true;
+  } else {
+    return false;
+  }
+}
+
 /// Rows of an operand from shared memory into its cells.
 template <class D, class O>
 bool Machine<D, O>::tensor_gather(const TensorProduct& p, Block& from, Lanes& lanes,
                                   const SharedMatrix& matrix, bool mn_major, unsigned rows,
                                   unsigned first_cell, std::vector<std::uint64_t>& units) {
   unsigned es = p.element_bytes(), step = mn_major || matrix.words ? es : 4;
+  bool words = !mn_major && !matrix.words;
+  if (words && tensor_words(from, lanes, matrix, es, rows, first_cell, units)) return true;
   for (unsigned row = 0; row < rows; ++row)
     for (unsigned byte = 0; byte < 32; byte += step) {
       std::uint64_t address = matrix.at(row, byte / es, es, mn_major) + byte % es;
@@ -151,54 +188,116 @@ bool Machine<D, O>::tensor_operands(TensorProduct& p, std::uint32_t rank) {
   return true;
 }
 
+/// Where the elements of a tile lie, from its corners.
+template <class D, class O>
+struct Machine<D, O>::TileOffsets {
+  std::vector<std::uint16_t> a, b, d;
+
+  TileOffsets(unsigned k, unsigned es) {
+    auto at = [](unsigned byte, unsigned lane) {
+      return static_cast<std::uint16_t>(byte / 4 * lane_count * 4 + lane * 4 + byte % 4);
+    };
+    for (unsigned i = 0; i < 16 * k; ++i) a.push_back(at(i % k * es, i / k));
+    for (unsigned i = 0; i < 8 * k; ++i) b.push_back(at(i / 8 * es, i % 8));
+    for (unsigned i = 0; i < 128; ++i) d.push_back(at(i % 8 * 4, i / 8));
+  }
+};
+
+/// The cells of a tile, and of which row on those of A are.
+template <class D, class O>
+struct Machine<D, O>::TileCells {
+  Matrix tile;
+  std::uint32_t row = none;
+};
+
+/// A tile of which all is written and nothing scaled, for a domain that offers it.
+template <class D, class O>
+bool Machine<D, O>::tensor_tile(const TensorProduct& p, Lanes& lanes, const TileOffsets& offsets,
+                                unsigned row, unsigned column, TensorPlace corner) {
+  if constexpr (requires { d_.multiply_tile(lanes, TileMma{}); }) {
+    Mask off = p.disabled[corner.lane / 32] >> corner.lane % 32 & 0xFFFF;
+    if (off != 0 || (p.accumulate && p.form->scale_input != 0)) return false;
+    auto corner_of = [](Cell cell) { return TileMma::Corner{cell.place, cell.lane}; };
+    TileMma tile;
+    tile.a =
+        corner_of(p.form->a_in_tensor ? tensor_cell(corner.lane - p.d_lane + p.a_lane, p.a_column)
+                                      : operand_cell(0, row, 0));
+    tile.b = corner_of(operand_cell(a_rows, column, 0));
+    tile.d = corner_of(tensor_cell(corner.lane, corner.column));
+    tile.words = operand_columns;
+    Mma& mma = tile.product;
+    mma.m = 16, mma.n = 8, mma.k = p.k;
+    mma.a_type = p.a_type, mma.b_type = p.b_type, mma.c_type = mma.d_type = p.d_type;
+    mma.architecture = program_.target.number, mma.without_c = !p.accumulate;
+    tile.a_offsets = offsets.a, tile.b_offsets = offsets.b, tile.d_offsets = offsets.d;
+    return d_.multiply_tile(lanes, tile);
+  } else {
+    return false;
+  }
+}
+
 template <class D, class O>
 void Machine<D, O>::tensor_tiles(TensorProduct& p, std::uint32_t rank) {
   Lanes& lanes = blocks_[rank].tensor->lanes;
-  unsigned es = p.element_bytes(), d_bytes = width_of(p.d_type) / 8;
-  Matrix tile{16, 8, p.k, p.d_type, p.a_type, p.b_type, p.d_type, {}, {}, {}, {}};
-  tile.a.resize(16 * p.k), tile.b.resize(8 * p.k), tile.c.resize(128), tile.d.resize(128);
+  const TileOffsets offsets(p.k, p.element_bytes());
+  TileCells cells;
   std::vector<std::uint64_t> granules, read;
-  for (unsigned row = 0; row < p.block_rows(); row += 16) {
+  for (unsigned row = 0; row < p.block_rows(); row += 16)
     for (unsigned column = 0; column < p.n; column += 8) {
       TensorPlace corner = p.place(row, column);
       corner.lane += p.d_lane, corner.column += p.d_column;
-      if (column == 0 || p.banks() > 1)
-        for (unsigned i = 0; i < 16 * p.k; ++i) {
-          unsigned byte = i % p.k * es;
-          tile.a[i] = p.form->a_in_tensor ? tensor_cell(corner.lane - p.d_lane + p.a_lane + i / p.k,
-                                                        p.a_column + byte / 4, byte % 4)
-                                          : operand_cell(0, row + i / p.k, byte);
-        }
-      for (unsigned i = 0; i < 8 * p.k; ++i)
-        tile.b[i] = operand_cell(a_rows, column + i % 8, i / 8 * es);
-      for (unsigned i = 0; i < 128; ++i) {
-        unsigned lane = corner.lane + i / 8;
-        bool off = (p.disabled[lane / 32] >> lane % 32 & 1) != 0;
-        tile.c[i] = tensor_cell(lane, corner.column + i % 8);
-        tile.d[i] = tile.c[i];
-        if (off) tile.d[i].place = sink_spots + i % 8 * lane_count * 4;
-        if (!p.accumulate) {
-          tile.c[i] = tile.d[i];
-          d_.put(lanes, tile.d[i], d_bytes, 0);
-        } else if (p.form->scale_input != 0) {
-          scale_down(lanes, tile.c[i], p.d_type, p.form->scale_input);
-        }
-        if constexpr (O::active)
-          if (i < 8) granules.push_back(tensor_granule(lane, corner.column + i));
-      }
-      if constexpr (O::active)
+      if constexpr (O::active) {
+        for (unsigned i = 0; i < 8; ++i)
+          granules.push_back(tensor_granule(corner.lane, corner.column + i));
         for (unsigned c = 0; p.form->a_in_tensor && c < operand_columns; ++c)
           read.push_back(tensor_granule(corner.lane - p.d_lane + p.a_lane, p.a_column + c));
-      Operation with = *p.op;
-      with.flag = p.saturate;
-      with.mode = Mode::none;
-      multiply_one(lanes, with, tile, !p.accumulate);
+      }
+      if (!tensor_tile(p, lanes, offsets, row, column, corner))
+        tensor_elements(p, lanes, cells, row, column, corner);
     }
-  }
   if constexpr (O::active) {
     if (!read.empty()) tell_tensor(*p.op, Unit::tensor, p.lane, rank, read, AccessKind::read);
     tell_tensor(*p.op, Unit::tensor, p.lane, rank, granules, AccessKind::write);
   }
+}
+
+/// A tile by the cells of its elements.
+template <class D, class O>
+void Machine<D, O>::tensor_elements(const TensorProduct& p, Lanes& lanes, TileCells& cells,
+                                    unsigned row, unsigned column, TensorPlace corner) {
+  unsigned es = p.element_bytes(), d_bytes = width_of(p.d_type) / 8;
+  Matrix& tile = cells.tile;
+  if (cells.row == none) {
+    tile = {16, 8, p.k, p.d_type, p.a_type, p.b_type, p.d_type, {}, {}, {}, {}};
+    tile.a.resize(16 * p.k), tile.b.resize(8 * p.k), tile.c.resize(128), tile.d.resize(128);
+  }
+  bool same_rows = cells.row == row && p.banks() == 1;
+  cells.row = row;
+  for (unsigned i = 0; i < 16 * p.k && !same_rows; ++i) {
+    unsigned byte = i % p.k * es;
+    tile.a[i] = p.form->a_in_tensor ? tensor_cell(corner.lane - p.d_lane + p.a_lane + i / p.k,
+                                                  p.a_column + byte / 4, byte % 4)
+                                    : operand_cell(0, row + i / p.k, byte);
+  }
+  for (unsigned i = 0; i < 8 * p.k; ++i)
+    tile.b[i] = operand_cell(a_rows, column + i % 8, i / 8 * es);
+  for (unsigned i = 0; i < 128; ++i) {
+    unsigned lane = corner.lane + i / 8;
+    bool off = (p.disabled[lane / 32] >> lane % 32 & 1) != 0;
+    tile.c[i] = tensor_cell(lane, corner.column + i % 8);
+    tile.d[i] = tile.c[i];
+    if (off) tile.d[i].place = sink_spots + i % 8 * lane_count * 4;
+    if (!p.accumulate) {
+      tile.c[i] = tile.d[i];
+      d_.put(lanes, tile.d[i], d_bytes, 0);
+    } else if (p.form->scale_input != 0) {
+      scale_down(lanes, tile.c[i], p.d_type, p.form->scale_input);
+    }
+  }
+  Operation with = *p.op;
+  with.flag = p.saturate;
+  with.mode = Mode::none;
+  multiply_one(lanes, with, tile, !p.accumulate);
 }
 
 /// D times a power of two, before the products are added.

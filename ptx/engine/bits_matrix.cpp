@@ -255,6 +255,43 @@ bool Bits::multiply_wide(Lanes& lanes, const Region& memory, const WideMma& wide
   return true;
 }
 
+/// The same of tcgen05, whose sums in f16 would fill half of their registers.
+bool Bits::multiply_tile(Lanes& lanes, const TileMma& tile) {
+  const Mma& mma = tile.product;
+  constexpr Mask rows_of_a = 0xFFFF, columns_of_b = 0xFF;
+  auto defined = [&](TileMma::Corner corner, unsigned count, Mask mask) {
+    Mask known = every_lane;
+    for (unsigned i = 0; i < count; ++i)
+      known &= lanes.defined[(corner.place + i * register_stride) / 64];
+    return (mask & ~(known >> corner.lane)) == 0;
+  };
+  if (counts(mma.a_type) || mma.d_type != Type::f32 || mma.k > dot::k_max) return false;
+  if (!defined(tile.a, tile.words, rows_of_a) || !defined(tile.b, tile.words, columns_of_b) ||
+      (!mma.without_c && !defined(tile.d, columns, rows_of_a)))
+    return false;
+  auto at = [&](TileMma::Corner corner) {
+    return lanes.bytes.data() + corner.place + 4 * corner.lane;
+  };
+  dot::Factors factors;
+  unsigned a_count = mma.m * mma.k, b_count = mma.k * columns;
+  gather(mma.a_type, at(tile.a), tile.a_offsets.data(), a_count, factors.a.data());
+  gather(mma.b_type, at(tile.b), tile.b_offsets.data(), b_count, factors.b.data());
+  dot::SideA a;
+  dot::SideB b;
+  dot::read_side(mma.a_type, factors.a.data(), a_count, a);
+  dot::read_side(mma.b_type, factors.b.data(), b_count, b);
+  dot::Rows rows{};
+  std::byte* d = at(tile.d);
+  for (unsigned i = 0; i < m_max * columns && !mma.without_c; ++i)
+    std::memcpy(&rows[i / columns].c[i % columns], d + tile.d_offsets[i], 4);
+  multiply_rows(dot::product_of(mma), factors, a, b, rows);
+  for (unsigned i = 0; i < m_max * columns; ++i)
+    std::memcpy(d + tile.d_offsets[i], &rows[i / columns].c[i % columns], 4);
+  for (unsigned i = 0; i < columns; ++i)
+    lanes.defined[(tile.d.place + i * register_stride) / 64] |= rows_of_a << tile.d.lane;
+  return true;
+}
+
 void Bits::multiply(Lanes& lanes, const Mma& mma) {
   if (mma.order != nullptr && !counts(mma.a_type) && all_defined(lanes, read_registers(mma))) {
     multiply_floats(lanes, mma);

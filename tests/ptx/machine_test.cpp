@@ -1,8 +1,6 @@
 // The machine: control flow, barriers, shared memory, shuffles, traps with
 // their places, deadlock, limits, poison.
 
-#include <sys/resource.h>
-
 #include "tests/ptx/run_lines.h"
 
 namespace lathe::ptx {
@@ -398,23 +396,6 @@ TEST_CASE("counters know sectors, conflicts and classes") {
   CHECK(counters.shared_passes == 32);
   CHECK(counters.issued[static_cast<std::size_t>(CostClass::special)] == 1);
   CHECK(counters.issued[static_cast<std::size_t>(CostClass::single)] == 1);
-}
-
-TEST_CASE("memory that no thread touches is not used") {
-  auto resident = [] {
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    return usage.ru_maxrss;  // kB at the peak.
-  };
-  long before = resident();
-  Launched launch = run_lines(
-      ".local .align 4 .b8 spare[524288];\n"
-      "st.local.u32 [spare+65536], %tid;\nld.local.u32 %r1, [spare+65536];\n"
-      "st.global.u32 [%out], %r1;",
-      1024);
-  REQUIRE_FALSE(launch.result.trap);
-  CHECK(launch.get<std::uint32_t>(0)[1023] == 1023);
-  CHECK(resident() - before < 64 * 1024);  // Of 512 MB, and as much that says what is defined.
 }
 
 }  // namespace
