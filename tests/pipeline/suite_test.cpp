@@ -281,17 +281,17 @@ TEST_CASE("the table of what was executed is true of the PTX as it is") {
 }
 
 TEST_CASE("the five fakes of every contract were rejected by the test gate") {
-  std::map<std::string, Json> known;
+  Json known = Json::object();
   std::istringstream lines(slurp(root / "suite/fakes.jsonl"));
   for (std::string line; std::getline(lines, line);) {
     Json row = Json::parse(line);
-    known[row["contract"]] = row;
+    known[row["contract"].get<std::string>()] = row;
   }
   std::size_t count = 0;
   for (const char* home : {"suite/contracts", "suite/semantics/contracts"})
     for (const fs::path& folder : folders_with(home, "contract.toml")) {
       INFO(folder.string());
-      const Json& row = known[folder.filename()];
+      Json row = known.value(folder.filename().string(), Json::object());
       CHECK(row.value("ptx_sha256", "") == hex(sha256(slurp(folder / "reference.ptx"))));
       CHECK(row.value("status", "") == "all rejected");
       CHECK(row.value("fakes", Json::object()).size() == 5);
