@@ -56,7 +56,7 @@ double float_value(std::uint64_t bits, Type type) {
 }
 
 Field::Field(std::shared_ptr<const Point> point) : point_(std::move(point)), arithmetic_(*point_) {
-  numbers_.resize(1);
+  numbers_.clear();
   lasting_numbers_.push_back(arithmetic_.poison());
   std::uint64_t next = first_input;
   for (std::size_t i = 0; i < point_->recipes().size(); ++i) {
@@ -74,7 +74,8 @@ Number Field::distant_number(std::uint32_t id) const {
   if (id >= lasting) return lasting_numbers_[id - lasting];
   if (id < first_word)
     return tiles_.element((id - first_tile) / tile_elements, (id - first_tile) % tile_elements);
-  Known& known = known_inputs_[id % known_inputs_max];
+  // Rows of a matrix are often a power of two apart.
+  Known& known = known_inputs_[id * 0x9E3779B1u >> (32 - known_inputs_bits)];
   if (known.id == id) return known.number;
   known = {id, input_number(id)};
   return known.number;

@@ -54,20 +54,27 @@ struct BitsValue {
   }
 };
 
-/// A float: as a register holds it until somebody asks for the number, or a new number.
+/// Room for a number that is made when it is needed.
+struct NumberPlace {
+  union {
+    Number number;
+  };
+  NumberPlace() {}
+};
+
+/// A float, as a register holds it.
 template <Type T>
 struct NumberValue {
   Field* field = nullptr;
   BitsValue<untyped_of(T)> raw;
-  bool fresh = false;  // `number` is the value and not in the arena yet.
-  // Left as it is until it is set: most values are only read from registers.
-  union {
-    Number number;
-  };
 
-  NumberValue() {}
+  /// Where it is, or in `place`.
+  const Number& get(NumberPlace& place) const {
+    if (!raw.exact)
+      if (const Number* held = field->held(raw.tags, T == Type::tf32 ? Type::f32 : T)) return *held;
+    return *new (&place.number) Number(get());
+  }
   Number get() const {
-    if (fresh) return number;
     if (raw.exact) return field->number(field->literal(static_cast<std::uint64_t>(raw.bits), T));
     if (const Number* held = field->held(raw.tags, T == Type::tf32 ? Type::f32 : T)) return *held;
     std::array<std::uint8_t, sizeof(raw.bits)> bytes;
@@ -100,14 +107,21 @@ BitsValue<To> opaque(Field* field, const A&... operands) {
 
 namespace lathe::ptx::field {
 
-template <Type T>
-NumberValue<T> made(Field* field, Number number, bool exact = false) {
+/// What `make` gives.
+template <Type T, class Make>
+NumberValue<T> made_by(Field* field, bool exact, Make make) {
   NumberValue<T> out;
   out.field = field;
-  out.fresh = true;
-  out.number = Arithmetic::in_format(number, T == Type::tf32 ? Type::f32 : T, exact);
-  if (number.finite()) field->arithmetic().summary().note_magnitude(number.shadow);
+  std::uint32_t id = field->keep_made(T == Type::tf32 ? Type::f32 : T, exact, make);
+  out.raw.field = field;
+  out.raw.exact = false;
+  for (unsigned i = 0; i < out.raw.tags.size(); ++i)
+    out.raw.tags[i] = id == field->poison_id() ? poison_tag : id << 3 | i;
   return out;
+}
+template <Type T>
+NumberValue<T> made(Field* field, const Number& number, bool exact = false) {
+  return made_by<T>(field, exact, [&] { return number; });
 }
 
 // Moves between the two kinds.
@@ -141,15 +155,7 @@ auto recast(const BitsValue<From>& a) {
 }
 template <Type To, Type From>
 auto recast(const NumberValue<From>& a) {
-  BitsValue<untyped_of(From)> bits = a.raw;
-  if (a.fresh) {
-    std::uint32_t id = a.field->keep(a.number);
-    bits = BitsValue<untyped_of(From)>(a.field, 0);
-    bits.exact = false;
-    for (unsigned i = 0; i < bits.tags.size(); ++i)
-      bits.tags[i] = id == a.field->poison_id() ? poison_tag : id << 3 | i;
-  }
-  return recast<To>(bits);
+  return recast<To>(a.raw);
 }
 
 // Integers.
@@ -167,18 +173,19 @@ NumberValue<T> literal(NumberValue<T> like, std::uint64_t bits) {
 /// Names of functions that words remember; below 2^32 so that no address is one of them.
 constexpr std::uint64_t wrapping_names = 1u << 20;
 
-#define FIELD_WRAPPING(symbol)                                                 \
-  template <Type T>                                                            \
-  BitsValue<T> operator symbol(const BitsValue<T>& a, const BitsValue<T>& b) { \
-    using U = typename BitsValue<T>::Unsigned;                                 \
-    using W = std::conditional_t<(sizeof(U) < 8), std::uint64_t, U>;           \
-    if (!a.exact || !b.exact) {                                                \
-      if (auto whole = whole_result<T>(#symbol[0], a, b)) return *whole;       \
-      return symbolic<T>(                                                      \
-          a.field, wrapping_names + #symbol[0],                                \
-          [](std::uint64_t x, std::uint64_t y) { return x symbol y; }, a, b);  \
-    }                                                                          \
-    return {a.field, static_cast<U>(W{a.bits} symbol W{b.bits})};              \
+#define FIELD_WRAPPING(symbol)                                                     \
+  template <Type T>                                                                \
+  BitsValue<T> operator symbol(const BitsValue<T>& a, const BitsValue<T>& b) {     \
+    using U = typename BitsValue<T>::Unsigned;                                     \
+    using W = std::conditional_t<(sizeof(U) < 8), std::uint64_t, U>;               \
+    if (!a.exact || !b.exact) {                                                    \
+      auto function = [](std::uint64_t x, std::uint64_t y) { return x symbol y; }; \
+      std::uint64_t name = wrapping_names + #symbol[0];                            \
+      if (auto word = applied<T>(a.field, name, function, a, b)) return *word;     \
+      if (auto whole = whole_result<T>(#symbol[0], a, b)) return *whole;           \
+      return symbolic<T>(a.field, name, function, a, b);                           \
+    }                                                                              \
+    return {a.field, static_cast<U>(W{a.bits} symbol W{b.bits})};                  \
   }
 FIELD_WRAPPING(+)
 FIELD_WRAPPING(-)
