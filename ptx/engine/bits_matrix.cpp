@@ -215,22 +215,63 @@ unsigned place_in_order(const Mma& mma, unsigned i) {
 
 /// A row of the result without what is infinite or NaN.
 Row finite_row(const Numbers& a, const Numbers& b, const Mma& mma, unsigned i, const Row& c) {
-  bool half = mma.d_type == Type::f16, late = by_halves(mma);
+  bool half = mma.d_type == Type::f16;
   Steps steps = steps_of(mma);
   Row row = c;
   for (float& each : row.c)
-    if (late || !(each - each == 0)) each = 0;
+    if (!(each - each == 0)) each = 0;
   for (unsigned k = 0; k < mma.k; k += steps.k)
     step(a, b, i * mma.k + k, k * columns, steps.k, steps, half, row);
-  for (unsigned j = 0; late && j < columns; ++j) {
-    double sum = static_cast<double>(row.c[j]) + static_cast<double>(c.c[j]);
-    row.c[j] = half ? static_cast<float>(to_double(rounded<Type::f16>(sum, 0, Rounding::rn)))
-                    : row.c[j] + c.c[j];
+  return row;
+}
+
+/// C added to products that were summed from zero, to nearest; either may have overflowed.
+Row added_late(const Mma& mma, const Row& products, const Row& c) {
+  Row row;
+  for (unsigned j = 0; j < columns; ++j) {
+    double sum = static_cast<double>(products.c[j]) + static_cast<double>(c.c[j]);
+    row.c[j] = products.c[j] + c.c[j];
+    if (mma.d_type == Type::f16 && sum == sum)
+      row.c[j] = static_cast<float>(to_double(rounded<Type::f16>(sum, 0, Rounding::rn)));
+    if (sum != sum) row.c[j] = std::bit_cast<float>(0x7FFFFFFFu);
   }
   return row;
 }
 
+float half_at(const Bits::Lanes& lanes, Cell cell) {
+  return static_cast<float>(to_double(BitsOf<Type::f16>::wrapped(bits_at(lanes, cell, 2))));
+}
+
+/// m8n8k4 of f16, which none of our chips has: the assembler makes it of single operations in f32.
+/// For a result in f32 a chain of products from zero, to which C is added; for one in f16 two
+/// pairs of products, added to C one after the other.
+void multiply_fours(Bits::Lanes& lanes, const Mma& mma) {
+  std::array<std::uint32_t, 64> result{};
+  bool half = mma.d_type == Type::f16;
+  for (unsigned i = 0; i < mma.m * mma.n; ++i) {
+    std::array<float, 4> a{}, b{};
+    for (unsigned k = 0; k < 4; ++k) {
+      a[k] = half_at(lanes, mma.a[i / mma.n * mma.k + k]);
+      b[k] = half_at(lanes, mma.b[k * mma.n + i % mma.n]);
+    }
+    float sum = accumulator_at(lanes, mma.c[i], mma.c_type);
+    if (half) {
+      sum += __builtin_fmaf(a[1], b[1], a[0] * b[0]);
+      sum += __builtin_fmaf(a[3], b[3], a[2] * b[2]);
+      result[i] = rounded<Type::f16>(static_cast<double>(sum), 0, Rounding::rn).held;
+      continue;
+    }
+    float products = 0;
+    for (unsigned k = 0; k < 4; ++k) products = __builtin_fmaf(a[k], b[k], products);
+    sum += products;
+    result[i] = sum != sum ? 0x7FFFFFFFu : std::bit_cast<std::uint32_t>(sum);
+  }
+  for (unsigned i = 0; i < mma.m * mma.n; ++i)
+    std::memcpy(lanes.at(mma.d[i]), &result[i], half ? 2 : 4);
+}
+
 void multiply_floats(Bits::Lanes& lanes, const Mma& mma) {
+  if (mma.m == 8 && mma.k == 4 && mma.a_type == Type::f16) return multiply_fours(lanes, mma);
   Numbers a, b;
   for (unsigned i = 0; i < mma.m * mma.k; ++i)
     split(mma.a_type, a, i / mma.k * mma.k + place_in_order(mma, i % mma.k),
@@ -246,12 +287,14 @@ void multiply_floats(Bits::Lanes& lanes, const Mma& mma) {
     c = accumulator_at(lanes, mma.c[i], mma.c_type);
     special |= !(c - c == 0);
   }
+  bool late = by_halves(mma);
   for (unsigned i = 0; i < mma.m; ++i) {
-    Row exact = rows[i];
+    Row c = late ? Row{} : rows[i], exact = c;
     bool decided = special && special_row(a, b, i, mma, exact);
-    Row finite = finite_row(a, b, mma, i, rows[i]);
+    Row sum = finite_row(a, b, mma, i, c);
     for (unsigned j = 0; j < columns; ++j)
-      rows[i].c[j] = decided && !(exact.c[j] - exact.c[j] == 0) ? exact.c[j] : finite.c[j];
+      if (decided && !(exact.c[j] - exact.c[j] == 0)) sum.c[j] = exact.c[j];
+    rows[i] = late ? added_late(mma, sum, rows[i]) : sum;
   }
   for (unsigned i = 0; i < mma.m * columns; ++i) {
     float c = rows[i / columns].c[i % columns];
