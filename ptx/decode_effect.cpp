@@ -138,7 +138,8 @@ bool Decoder::effect(const FormMatch& match) {
       if (now_->opcode == "mma") return multiply_scaled(match);
       if (now_->opcode == "wgmma") return warpgroup_multiply(match);
       if (now_->opcode == "call" && !call_fits()) return false;
-      if (now_->opcode == "red" || (now_->opcode == "st" && has("async"))) return store_async(match);
+      if (now_->opcode == "red" || (now_->opcode == "st" && has("async")))
+        return store_async(match);
       return idle(match);
     case Effect::commit_async:
     case Effect::nothing:

@@ -59,7 +59,8 @@ std::string number_rule(const Instruction& instruction) {
     std::size_t at = has(instruction, "red") ? 1 : 0;
     bool counted = operands.size() > at + 1 + at;
     if (number(at) && operands[at].bits > 15) return "there are sixteen barriers";
-    if (counted && number(at + 1) && (operands[at + 1].bits % 32 != 0 || operands[at + 1].bits == 0))
+    if (counted && number(at + 1) &&
+        (operands[at + 1].bits % 32 != 0 || operands[at + 1].bits == 0))
       return "whole warps take part in a barrier";
   }
   bool bulk = opcode == "cp" && has(instruction, "bulk") && !has(instruction, "tensor");
@@ -98,15 +99,13 @@ std::string result_rule(const Instruction& instruction, const RowText& row) {
     return "it gives a predicate too: `d|p`";
   if (opcode == "elect" && !pair) return "it gives a predicate too: `d|p`";
   if (has_word("redux activemask call brx", opcode) && pair) return "it gives no predicate";
-  if (opcode == "setp" && has_any(instruction, "f16 bf16") && pair)
-    return "one predicate, not two";
-  bool computes = row.effect == Effect::none || row.effect == Effect::convert ||
-                  row.effect == Effect::reduce || row.effect == Effect::transpose_matrix ||
-                  row.effect == Effect::unmodelled ||
-                  (row.effect == Effect::expand && opcode != "setp") ||
-                  row.effect == Effect::barrier || row.effect == Effect::move ||
-                  has_word("vote multimem", opcode) ||
-                  has_any(instruction, "pending_count test_wait try_wait");
+  if (opcode == "setp" && has_any(instruction, "f16 bf16") && pair) return "one predicate, not two";
+  bool computes =
+      row.effect == Effect::none || row.effect == Effect::convert || row.effect == Effect::reduce ||
+      row.effect == Effect::transpose_matrix || row.effect == Effect::unmodelled ||
+      (row.effect == Effect::expand && opcode != "setp") || row.effect == Effect::barrier ||
+      row.effect == Effect::move || has_word("vote multimem", opcode) ||
+      has_any(instruction, "pending_count test_wait try_wait");
   bool remote = opcode == "mbarrier" && has_any(instruction, "arrive arrive_drop") &&
                 has(instruction, "shared::cluster");
   if (remote && !sink) return "a barrier of another block gives no state: `_`";
@@ -125,7 +124,8 @@ bool unchecked_operands(const Instruction& instruction) {
            (kind != Operand::Kind::vector || operands[i].parts.size() == 2);
   };
   if (opcode == "cp" && has(instruction, "bulk")) {
-    bool tensor = has(instruction, "tensor"), loads = has(instruction, "mbarrier::complete_tx::bytes");
+    bool tensor = has(instruction, "tensor"),
+         loads = has(instruction, "mbarrier::complete_tx::bytes");
     std::size_t at = tensor ? (loads ? 2 : 1) : loads ? 3 : operands.size();
     return plain(at) && operands[at].kind != Operand::Kind::vector;
   }

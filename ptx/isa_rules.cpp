@@ -325,7 +325,8 @@ std::string broken_gate(const Instruction& instruction, unsigned isa_version,
   }
   // Between bf16 and f32 since sm_80, between bf16 and anything else since sm_90.
   bool brain = instruction.opcode == "cvt" && words.any_of("bf16");
-  if (brain && !words.any_of("1:f32 2:f32")) return gate_complaint(since(78, 90), isa_version, target);
+  if (brain && !words.any_of("1:f32 2:f32"))
+    return gate_complaint(since(78, 90), isa_version, target);
   if (instruction.opcode == "mbarrier" && words.any_of("try_wait"))
     return gate_complaint(since(78, 90), isa_version, target);
   bool counted = instruction.operands.size() > 2 && words.any_of("arrive arrive_drop");

@@ -14,8 +14,7 @@ std::string broken_rule(const Instruction& instruction, const FormMatch& found,
                         const Target& target);
 
 /// Of words that begin to exist later than the rows they stand in.
-std::string broken_gate(const Instruction& instruction, unsigned isa_version,
-                        const Target& target);
+std::string broken_gate(const Instruction& instruction, unsigned isa_version, const Target& target);
 
 /// Empty where the version and target have it. Families (`f`) hold for the same ten.
 std::string gate_complaint(const Gate& gate, unsigned isa_version, const Target& target);

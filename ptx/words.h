@@ -151,7 +151,8 @@ inline constexpr std::string_view known_words =
     "fill_mode ld_reduce acc::f32 "
     "acc::f16 scaled::n2::ue8m0 sp::ordered_metadata m8n8k32 m8n8k128 m16n16k16 "
     "a c d load store m16n8k128 m16n8k256 b8x16 b6x16_p32 b4x16_p64 scale_vec::1X "
-    "scale_vec::2X scale_vec::4X nc block16 block32 ignore_oob try_cancel query_cancel is_canceled get_first_ctaid "
+    "scale_vec::2X scale_vec::4X nc block16 block32 ignore_oob try_cancel query_cancel is_canceled "
+    "get_first_ctaid "
     "get_first_ctaid::x get_first_ctaid::y get_first_ctaid::z multicast::cluster::all ";
 // clang-format on
 

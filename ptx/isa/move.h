@@ -53,8 +53,8 @@ PTX_EFFECT("createpolicy.fractional(.L2::evict_last|.L2::evict_normal|.L2::evict
         ".L2::evict_unchanged){.L2::evict_first|.L2::evict_unchanged}.b64 d:b64{, a:f32}", 0, 0,
         since(74, 80), policy)
 PTX_EFFECT("createpolicy.range{.global}(.L2::evict_last|.L2::evict_normal|.L2::evict_first|"
-        ".L2::evict_unchanged){.L2::evict_first|.L2::evict_unchanged}.b64 d:b64, [a], b:u32, c:u32", 0, 0,
-        since(74, 80), policy)
+        ".L2::evict_unchanged){.L2::evict_first|.L2::evict_unchanged}.b64 d:b64, [a], b:u32, c:u32",
+        0, 0, since(74, 80), policy)
 PTX_EFFECT("createpolicy.cvt.L2.b64 d:b64, a:b64",           0, 0, since(74, 80), policy)
 PTX_EFFECT("cp.async(.ca|.cg){.shared}{.shared::cta}.global{.L2::cache_hint}{.sectors} [d], [a],"
         " b{, c, e}", 0, 0, since(70, 80), copy_async)

@@ -26,8 +26,8 @@ PTX_EFFECT("mbarrier.arrive.expect_tx{.rsem}{.near}{.shared}{.shared::cta}{.shar
         " d, [a], b", 0, 0, since(80, 90), mbarrier)
 PTX_EFFECT("mbarrier.arrive_drop{.rsem}{.near}{.shared}{.shared::cta}{.shared::cluster}.b64 d,"
         " [a]{, b}", 0, 0, since(70, 80), mbarrier)
-PTX_EFFECT("mbarrier.arrive_drop.noComplete{.release}{.cta}{.shared}{.shared::cta}.b64 d, [a], b", 0,
-        0, since(70, 80), mbarrier)
+PTX_EFFECT("mbarrier.arrive_drop.noComplete{.release}{.cta}{.shared}{.shared::cta}.b64 d, [a], b",
+        0, 0, since(70, 80), mbarrier)
 PTX_EFFECT("mbarrier.arrive_drop.expect_tx{.rsem}{.near}{.shared}{.shared::cta}{.shared::cluster}"
         ".b64 d, [a], b", 0, 0, since(80, 90), mbarrier)
 PTX_EFFECT("mbarrier.pending_count.b64 d, a", 0, 0, since(70, 80), mbarrier)
@@ -66,8 +66,8 @@ PTX_EFFECT("cp.reduce.async.bulk.global.shared::cta.bulk_group{.L2::cache_hint}(
         " [d], [a], b{, c}", words_and_longs | half_in, 0, since(80, 90), bulk_copy)
 PTX_EFFECT("cp.reduce.async.bulk.global.shared::cta.bulk_group{.L2::cache_hint}.add.noftz.type [d],"
         " [a], b{, c}", half_in, 0, since(80, 90), bulk_copy)
-PTX_EFFECT("cp.async.bulk.prefetch.L2.global{.L2::cache_hint} [a], b:u32{, c:b64}", 0, 0, since(80, 90),
-        prefetch)
+PTX_EFFECT("cp.async.bulk.prefetch.L2.global{.L2::cache_hint} [a], b:u32{, c:b64}", 0, 0,
+        since(80, 90), prefetch)
 PTX_EFFECT("cp.async.bulk.commit_group",  0, 0, since(80, 90), bulk_commit)
 PTX_EFFECT("cp.async.bulk.wait_group{.read} n", 0, 0, since(80, 90), bulk_wait)
 PTX_EFFECT("cp.async.bulk.tensor.dim(.shared::cta|.shared::cluster).global{.tile|.tile::gather4|"
@@ -79,9 +79,10 @@ PTX_EFFECT("cp.async.bulk.tensor.dim.global.shared::cta{.tile|.tile::scatter4|.i
 PTX_EFFECT("cp.async.bulk.prefetch.tensor.dim.L2.global{.tile|.tile::gather4|.im2col|.im2col::w|"
         ".im2col::w::128}{.L2::cache_hint} [a]{, c, e}", 0, 0, since(80, 90), prefetch)
 PTX_EFFECT("cp.reduce.async.bulk.tensor.dim.global.shared::cta(.add|.min|.max|.inc|.dec|.and|.or|"
-        ".xor){.tile|.im2col_no_offs}.bulk_group{.L2::cache_hint} [d], [a]{, c}", 0, 0, since(80, 90), bulk_copy)
-PTX_EFFECT("tensormap.replace.tile.global_address{.global}{.shared::cta}.b1024.b64 [a], b:b64", 0, 0,
-        only_on(83, 90), tensor_map)
+        ".xor){.tile|.im2col_no_offs}.bulk_group{.L2::cache_hint} [d], [a]{, c}", 0, 0,
+        since(80, 90), bulk_copy)
+PTX_EFFECT("tensormap.replace.tile.global_address{.global}{.shared::cta}.b1024.b64 [a], b:b64", 0,
+        0, only_on(83, 90), tensor_map)
 PTX_EFFECT("tensormap.replace.tile.rank{.global}{.shared::cta}.b1024.b32 [a], b:b32", 0, 0,
         only_on(83, 90), tensor_map)
 PTX_EFFECT("tensormap.replace.tile(.box_dim|.global_dim|.element_stride){.global}{.shared::cta}"
@@ -90,8 +91,8 @@ PTX_EFFECT("tensormap.replace.tile.global_stride{.global}{.shared::cta}.b1024.b6
         0, only_on(83, 90), tensor_map)
 PTX_EFFECT("tensormap.replace.tile(.elemtype|.interleave_layout|.swizzle_mode|"
         ".fill_mode){.global}{.shared::cta}.b1024.b32 [a], n", 0, 0, only_on(83, 90), tensor_map)
-PTX_EFFECT("tensormap.replace.tile.global_address{.global}{.shared::cta}.b1024.b64 [a], b:b64", 0, 0,
-        only_on(86, 100), tensor_map)
+PTX_EFFECT("tensormap.replace.tile.global_address{.global}{.shared::cta}.b1024.b64 [a], b:b64", 0,
+        0, only_on(86, 100), tensor_map)
 PTX_EFFECT("tensormap.replace.tile.rank{.global}{.shared::cta}.b1024.b32 [a], b:b32", 0, 0,
         only_on(86, 100), tensor_map)
 PTX_EFFECT("tensormap.replace.tile(.box_dim|.global_dim|.element_stride){.global}{.shared::cta}"
@@ -105,8 +106,8 @@ PTX_EFFECT("tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.releas
 PTX_EFFECT("wgmma.fence.sync{.aligned}",           0, 0, only_on(80, 90), warpgroup)
 PTX_EFFECT("wgmma.commit_group.sync{.aligned}",    0, 0, only_on(80, 90), warpgroup)
 PTX_EFFECT("wgmma.wait_group.sync{.aligned} n",    0, 0, only_on(80, 90), warpgroup)
-PTX_EFFECT("wgmma.mma_async.sync{.aligned}.wgshape.f32.type.other d, a, b, c, e, g{, h, i}", half_in,
-        half_in, only_on(80, 90), multiply)
+PTX_EFFECT("wgmma.mma_async.sync{.aligned}.wgshape.f32.type.other d, a, b, c, e, g{, h, i}",
+        half_in, half_in, only_on(80, 90), multiply)
 PTX_EFFECT("wgmma.mma_async.sync{.aligned}.wgshape.f16.f16.f16 d, a, b, c, e, g{, h, i}", 0, 0,
         only_on(80, 90), multiply)
 PTX_EFFECT("wgmma.mma_async.sync{.aligned}.wgshape.f32.tf32.tf32 d, a, b, c, e, g", 0, 0,
@@ -117,16 +118,16 @@ PTX_EFFECT("wgmma.mma_async.sync{.aligned}.wgshape{.satfinite}.s32.type.other d,
         bytes_in, only_on(80, 90), multiply)
 PTX_EFFECT("wgmma.mma_async.sync{.aligned}.wgshape1.s32.b1.b1.and.popc d, a, b, c", 0, 0,
         only_on(80, 90), unmodelled)
-PTX_EFFECT("wgmma.mma_async.sp.sync{.aligned}.wgsparse32.f32.type.other d, a, b, c, n, e, g, h{, i, j}",
-        half_in, half_in, only_on(82, 90), unmodelled)
-PTX_EFFECT("wgmma.mma_async.sp.sync{.aligned}.wgsparse32.f16.f16.f16 d, a, b, c, n, e, g, h{, i, j}", 0,
+PTX_EFFECT("wgmma.mma_async.sp.sync{.aligned}.wgsparse32.f32.type.other d, a, b, c, n, e, g, h{,"
+        " i, j}", half_in, half_in, only_on(82, 90), unmodelled)
+PTX_EFFECT("wgmma.mma_async.sp.sync{.aligned}.wgsparse32.f16.f16.f16 d, a, b, c, n, e, g, h{, i,"
+        " j}", 0, 0, only_on(82, 90), unmodelled)
+PTX_EFFECT("wgmma.mma_async.sp.sync{.aligned}.wgsparse16.f32.tf32.tf32 d, a, b, c, n, e, g, h", 0,
         0, only_on(82, 90), unmodelled)
-PTX_EFFECT("wgmma.mma_async.sp.sync{.aligned}.wgsparse16.f32.tf32.tf32 d, a, b, c, n, e, g, h", 0, 0,
-        only_on(82, 90), unmodelled)
-PTX_EFFECT("wgmma.mma_async.sp.sync{.aligned}.wgsparse64(.f16|.f32).type.other d, a, b, c, n, e, g, h",
-        fp8_in, fp8_in, only_on(82, 90), unmodelled)
-PTX_EFFECT("wgmma.mma_async.sp.sync{.aligned}.wgsparse64{.satfinite}.s32.type.other d, a, b, c, n, e",
-        bytes_in, bytes_in, only_on(82, 90), unmodelled)
+PTX_EFFECT("wgmma.mma_async.sp.sync{.aligned}.wgsparse64(.f16|.f32).type.other d, a, b, c, n, e,"
+        " g, h", fp8_in, fp8_in, only_on(82, 90), unmodelled)
+PTX_EFFECT("wgmma.mma_async.sp.sync{.aligned}.wgsparse64{.satfinite}.s32.type.other d, a, b, c, n,"
+        " e", bytes_in, bytes_in, only_on(82, 90), unmodelled)
 PTX_EFFECT("tcgen05.alloc(.cta_group::1|.cta_group::2).sync.aligned{.shared::cta}.b32 [a], b", 0, 0,
         only_on(86, 100), tensor_memory)
 PTX_EFFECT("tcgen05.dealloc(.cta_group::1|.cta_group::2).sync.aligned.b32 a, b", 0, 0,
@@ -166,8 +167,8 @@ PTX_EFFECT("tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale(.scale_vec::2X|.
         unmodelled)
 PTX_EFFECT("tcgen05.mma.ws.sp.cta_group::1.tkind{.collector} [d], a, b, [m], c, e{, g}", 0, 0,
         only_on(86, 100), unmodelled)
-PTX_EFFECT("tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}{.multicast::cluster}.b64 [a]{,"
-        " b}", 0, 0, only_on(86, 100), tensor_commit)
+PTX_EFFECT("tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}{.multicast::cluster}"
+        ".b64 [a]{, b}", 0, 0, only_on(86, 100), tensor_commit)
 PTX_EFFECT("tcgen05.cp.cta_group(.128x256b|.4x256b|.128x128b|.64x128b|"
         ".32x128b){.warpx4|.warpx2::02_13|.warpx2::01_23} [a], b", 0, 0, only_on(86, 100),
         tensor_copy)

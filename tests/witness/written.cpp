@@ -188,7 +188,8 @@ std::string module_before(const std::string& target, unsigned version) {
          "\n.target " + target +
          "\n.address_size 64\n.func nothing()\n{\nret;\n}\n"
          ".visible .entry k(.param .u64 out, .param .align 16 .b8 in[64])\n{\n"
-         ".reg .b8 %b<16>; .reg .b16 %h<16>; .reg .b32 %r<16>; .reg .b64 %l<16>; .reg .pred %p<8>;\n" +
+         ".reg .b8 %b<16>; .reg .b16 %h<16>; .reg .b32 %r<16>; .reg .b64 %l<16>; .reg .pred "
+         "%p<8>;\n" +
          (version >= 83 && target != "sm_89" && target != "sm_80" ? ".reg .b128 %q<4>;\n" : "\n") +
          ".shared .align 128 .b8 room[1024];\nplaces: .branchtargets end;\n";
 }

@@ -14,7 +14,8 @@ std::optional<Texts> multimem(const Instance& instance, Draw& draw) {
 std::optional<Texts> tensormap(const Instance& instance, Draw& draw) {
   bool shared = instance.has("shared::cta");
   std::string at = shared ? shared_address(draw) : global_address(draw);
-  if (instance.has("cp_fenceproxy")) return Texts{global_address(draw), shared_address(draw), "128"};
+  if (instance.has("cp_fenceproxy"))
+    return Texts{global_address(draw), shared_address(draw), "128"};
   // Fields that choose one of few take a number, the others a register too.
   bool choice = instance.has("elemtype") || instance.has("interleave_layout") ||
                 instance.has("swizzle_mode") || instance.has("swizzle_atomicity") ||
