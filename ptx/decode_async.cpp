@@ -279,7 +279,7 @@ bool Decoder::tensor_map(const FormMatch& match) {
     form.shape = now_->modifiers[2];  // replace.tile.FIELD
     bool three = operands.size() == 3;
     if (three) form.size = source(operands[1], Type::u32);
-    form.value = source(operands[three ? 2 : 1], has("b64") ? Type::b64 : Type::b32);
+    form.value = source(operands[three ? 2 : 1], has("b64") ? Type::u64 : Type::u32);
     if (error_) return false;
   }
   Operation& op = emit_async(match.effect, match, std::move(form));

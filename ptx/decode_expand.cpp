@@ -148,7 +148,8 @@ bool Decoder::set(const FormMatch& match) {
   Slot d = destination(operands[0], type);
   Slot a = source(operands[1], compared), b = source(operands[2], compared);
   if (error_) return false;
-  if (combines && operands[3].kind == Operand::Kind::integer)
+  bool narrow = width_of(compared) == 16 && is_float(compared);
+  if (combines && narrow && operands[3].kind == Operand::Kind::integer)
     return complain(operands[3], "a predicate is expected");
   Slot c = combines ? predicate(operands[3]) : Slot{};
   if (error_) return false;

@@ -85,7 +85,7 @@ bool Decoder::tensor_move(const FormMatch& match) {
   if (split) form.scale_input = static_cast<std::uint32_t>(operands[load ? 2 : 1].bits);
   std::vector<Slot> slots;
   for (const Operand* part : parts) {
-    slots.push_back(load ? destination(*part, Type::b32) : source(*part, Type::b32));
+    slots.push_back(load ? destination(*part, Type::b32) : source(*part, Type::u32));
     if (error_) return false;
   }
   Address where;

@@ -63,6 +63,8 @@ std::string number_rule(const Instruction& instruction) {
         (operands[at + 1].bits % 32 != 0 || operands[at + 1].bits == 0))
       return "whole warps take part in a barrier";
   }
+  if (opcode == "st" && has(instruction, "bulk") && number(2) && operands[2].bits != 0)
+    return "zeros alone are stored so";
   bool bulk = opcode == "cp" && has(instruction, "bulk") && !has(instruction, "tensor");
   std::size_t size = has(instruction, "prefetch") ? 1 : 2;
   if (bulk && number(size) && operands[size].bits % 16 != 0) return "whole sixteens of bytes";
@@ -116,26 +118,17 @@ std::string result_rule(const Instruction& instruction, const RowText& row) {
 
 bool unchecked_operands(const Instruction& instruction) {
   const std::vector<Operand>& operands = instruction.operands;
-  std::string_view opcode = instruction.opcode;
-  auto plain = [&](std::size_t i) {  // No address, sink, pair or wider vector.
-    if (i >= operands.size() || operands[i].text == "_") return false;
-    Operand::Kind kind = operands[i].kind;
-    return kind != Operand::Kind::address && kind != Operand::Kind::pair &&
-           (kind != Operand::Kind::vector || operands[i].parts.size() == 2);
-  };
-  if (opcode == "cp" && has(instruction, "bulk")) {
-    bool tensor = has(instruction, "tensor"),
-         loads = has(instruction, "mbarrier::complete_tx::bytes");
-    std::size_t at = tensor ? (loads ? 2 : 1) : loads ? 3 : operands.size();
-    return plain(at) && operands[at].kind != Operand::Kind::vector;
-  }
-  if (opcode == "mma" && has_any(instruction, "sp sp::ordered_metadata") && operands.size() == 6) {
-    bool matrices = true;
-    for (std::size_t i = 0; i < 4; ++i)
-      matrices = matrices && operands[i].kind == Operand::Kind::vector;
-    return matrices && plain(4) && operands[4].kind != Operand::Kind::name;
-  }
-  return false;
+  if (instruction.opcode != "cp" || !has(instruction, "bulk") || has(instruction, "prefetch"))
+    return false;
+  bool tensor = has(instruction, "tensor");
+  bool loads = has(instruction, "mbarrier::complete_tx::bytes");
+  std::size_t at = tensor ? (loads ? 2 : 1) : loads && !has(instruction, "global") ? 3 : 9;
+  if (at >= operands.size()) return false;
+  const Operand& operand = operands[at];
+  if (operand.kind == Operand::Kind::integer) return !tensor || !loads;
+  if (!tensor || operand.text == "_") return false;
+  return operand.kind == Operand::Kind::name || operand.kind == Operand::Kind::negated ||
+         operand.kind == Operand::Kind::float_bits;
 }
 
 std::string broken_operands(const Instruction& instruction, const RowText& row) {

@@ -96,7 +96,7 @@ constexpr std::array rules{
     Rule{"prefetch", "tensormap", Must::exclude, "param::entry"},
     Rule{"barrier", "cluster", Must::exclude, "acq_rel sc weak volatile mmio"},
     Rule{"barrier", "arrive", Must::exclude, "acquire"},
-    Rule{"st", "mmio", Must::need, "relaxed release"},
+    Rule{"ld st", "mmio", Must::need, "relaxed release"},
     Rule{"ld st", "cg", Must::exclude, "L1::evict_last L1::evict_first"},
 };
 // clang-format on

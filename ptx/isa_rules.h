@@ -19,8 +19,8 @@ std::string broken_gate(const Instruction& instruction, unsigned isa_version, co
 /// Empty where the version and target have it. Families (`f`) hold for the same ten.
 std::string gate_complaint(const Gate& gate, unsigned isa_version, const Target& target);
 
-/// Whether the assembler looks at none of the operands that are wrong here: a packed pair of bf16,
-/// the metadata of a sparse product, the place in shared memory of a bulk copy.
+/// Whether the assembler does not look at what is no address here: the place in shared memory of a
+/// bulk copy.
 bool unchecked_operands(const Instruction& instruction);
 
 /// The same of operands that must be a predicate beside the result, a number, or an address.

@@ -85,6 +85,10 @@ inline constexpr std::array groups{
           "m64n128k64 m64n136k64 m64n144k64 m64n152k64 m64n160k64 m64n168k64 m64n176k64 "
           "m64n184k64 m64n192k64 m64n200k64 m64n208k64 m64n216k64 m64n224k64 m64n232k64 "
           "m64n240k64 m64n248k64 m64n256k64"},
+    Group{"wgsparse8",
+          "m64n8k64 m64n16k64 m64n24k64 m64n32k64 m64n48k64 m64n64k64 m64n80k64 m64n96k64 "
+          "m64n112k64 m64n128k64 m64n144k64 m64n160k64 m64n176k64 m64n192k64 m64n208k64 "
+          "m64n224k64 m64n240k64 m64n256k64"},
     Group{"tcshape",
           "32x32b 16x64b 16x128b 16x256b 16x32bx2"},
     Group{"acollector",

@@ -174,17 +174,19 @@ void step(const Numbers& a, const Numbers& b, unsigned a_begin, unsigned b_begin
   }
 }
 
-/// Where an input is infinite or NaN the exact sum decides: NaN or an infinity of its sign.
-bool special_row(const Numbers& a, const Numbers& b, unsigned row, const Mma& mma, Row& out) {
-  bool any = false;
+/// Where an input of a step is infinite or NaN the exact sum decides: NaN or an infinity of its
+/// sign. Elsewhere the row stays as it is.
+Row special_row(const Numbers& a, const Numbers& b, unsigned a_begin, unsigned b_begin, unsigned k,
+                const Row& c) {
+  Row row = c;
   for (unsigned j = 0; j < columns; ++j) {
-    double sum = static_cast<double>(out.c[j]);
-    for (unsigned i = 0; i < mma.k; ++i) sum += a.value[row * mma.k + i] * b.value[i * columns + j];
+    double sum = static_cast<double>(c.c[j]);
+    for (unsigned i = 0; i < k; ++i)
+      sum += a.value[a_begin + i] * b.value[b_begin + i * columns + j];
     if (sum - sum == 0) continue;
-    out.c[j] = sum != sum ? std::bit_cast<float>(0x7FFFFFFFu) : static_cast<float>(sum);
-    any = true;
+    row.c[j] = sum != sum ? std::bit_cast<float>(0x7FFFFFFFu) : static_cast<float>(sum);
   }
-  return any;
+  return row;
 }
 
 std::uint32_t bits_at(const Bits::Lanes& lanes, Cell cell, unsigned bytes) {
@@ -213,15 +215,19 @@ unsigned place_in_order(const Mma& mma, unsigned i) {
   return by_halves(mma) ? i / 4 * 2 + i % 2 + (i % 4 < 2 ? 0 : mma.k / 2) : i;
 }
 
-/// A row of the result without what is infinite or NaN.
-Row finite_row(const Numbers& a, const Numbers& b, const Mma& mma, unsigned i, const Row& c) {
+/// A row of the result, step by step. `special`: an input is infinite or NaN.
+Row product_row(const Numbers& a, const Numbers& b, const Mma& mma, unsigned i, const Row& c,
+                bool special) {
   bool half = mma.d_type == Type::f16;
   Steps steps = steps_of(mma);
   Row row = c;
-  for (float& each : row.c)
-    if (!(each - each == 0)) each = 0;
-  for (unsigned k = 0; k < mma.k; k += steps.k)
-    step(a, b, i * mma.k + k, k * columns, steps.k, steps, half, row);
+  for (unsigned k = 0; k < mma.k; k += steps.k) {
+    unsigned a_begin = i * mma.k + k, b_begin = k * columns;
+    Row exact = special ? special_row(a, b, a_begin, b_begin, steps.k, row) : row;
+    step(a, b, a_begin, b_begin, steps.k, steps, half, row);
+    for (unsigned j = 0; j < columns; ++j)
+      if (!(exact.c[j] - exact.c[j] == 0)) row.c[j] = exact.c[j];
+  }
   return row;
 }
 
@@ -289,11 +295,7 @@ void multiply_floats(Bits::Lanes& lanes, const Mma& mma) {
   }
   bool late = by_halves(mma);
   for (unsigned i = 0; i < mma.m; ++i) {
-    Row c = late ? Row{} : rows[i], exact = c;
-    bool decided = special && special_row(a, b, i, mma, exact);
-    Row sum = finite_row(a, b, mma, i, c);
-    for (unsigned j = 0; j < columns; ++j)
-      if (decided && !(exact.c[j] - exact.c[j] == 0)) sum.c[j] = exact.c[j];
+    Row sum = product_row(a, b, mma, i, late ? Row{} : rows[i], special);
     rows[i] = late ? added_late(mma, sum, rows[i]) : sum;
   }
   for (unsigned i = 0; i < mma.m * columns; ++i) {

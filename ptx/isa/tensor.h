@@ -126,7 +126,7 @@ PTX_EFFECT("wgmma.mma_async.sp.sync{.aligned}.wgsparse16.f32.tf32.tf32 d, a, b, 
         0, only_on(82, 90), unmodelled)
 PTX_EFFECT("wgmma.mma_async.sp.sync{.aligned}.wgsparse64(.f16|.f32).type.other d, a, b, c, n, e,"
         " g, h", fp8_in, fp8_in, only_on(82, 90), unmodelled)
-PTX_EFFECT("wgmma.mma_async.sp.sync{.aligned}.wgsparse64{.satfinite}.s32.type.other d, a, b, c, n,"
+PTX_EFFECT("wgmma.mma_async.sp.sync{.aligned}.wgsparse8{.satfinite}.s32.type.other d, a, b, c, n,"
         " e", bytes_in, bytes_in, only_on(82, 90), unmodelled)
 PTX_EFFECT("tcgen05.alloc(.cta_group::1|.cta_group::2).sync.aligned{.shared::cta}.b32 [a], b", 0, 0,
         only_on(86, 100), tensor_memory)

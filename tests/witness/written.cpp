@@ -208,6 +208,18 @@ Taken table_takes(const Written& written) {
   return {true, ""};
 }
 
+bool assembles(const Written& written) {
+  Scratch scratch;
+  std::filesystem::path file = scratch.path() / "line.ptx";
+  std::string text = module_before(written.target, written.version) + written.line + "\n" +
+                     std::string(module_behind);
+  if (!write_file(file, text)) return true;
+  auto end =
+      run_process({"ptxas", "-arch=" + written.target, "-O0", file.string(), "-o", "/dev/null"}, "",
+                  {std::chrono::seconds(5), 0, 0, 64u << 20});
+  return !end || (end->status == 0 && end->signal == 0);
+}
+
 Result<std::vector<std::string>> assembler_takes(const std::vector<const Written*>& lines) {
   std::vector<std::string> answers(lines.size());
   if (lines.empty()) return answers;
