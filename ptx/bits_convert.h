@@ -164,9 +164,9 @@ template <Type To, Type From>
 inline BitsOf<To> float_from_float(Form f, BitsOf<From> a) {
   if constexpr (To == Type::tf32)
     if (f.rounding == Rounding::rna) return nearest_tf32(f, a);
-  if constexpr (To == From)  // A move.
-    if (f.flags == 0) return a;
-  a = flushed_single(f, a);
+  if constexpr (To == From)  // A move, but for NaN of 16 bits.
+    if (f.flags == 0) return width_of(To) == 16 && is_nan(a) ? canonical_nan<To>() : a;
+  if constexpr (To != Type::f16) a = flushed_single(f, a);
   if constexpr (From == Type::f32 && (To == Type::f16 || To == Type::bf16))
     if (f.rounding == Rounding::rn && f.flags == 0)
       return {To == Type::f16 ? half_of_single(a.held) : bfloat_of_single(a.held)};
@@ -188,6 +188,8 @@ inline BitsOf<To> float_from_float(Form f, BitsOf<From> a) {
     return finished_conversion<To>(f, {x});
   } else if constexpr (To == Type::f32) {
     if (x - x != 0) return finished_conversion<To>(f, {static_cast<float>(x)});
+    // What is too small is flushed before it is rounded.
+    if (f.ftz() && std::fabs(x) < 0x1p-126) x = std::copysign(0.0, x);
     return finished_conversion<To>(f, {directed<float, double>(x, 0, f.rounding)});
   } else {
     BitsOf<To> r = rounded<To>(x, 0, f.rounding);

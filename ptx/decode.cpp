@@ -86,6 +86,7 @@ void Decoder::declare_registers(const Registers& registers) {
   Named named;
   named.width = static_cast<std::uint8_t>(cell_bytes(*type));
   named.predicate = *type == Type::pred;
+  named.bits = static_cast<std::uint8_t>(width_of(*type));
   named.count = registers.count;
   named.lanes = registers.lanes;
   std::uint64_t count = std::uint64_t{std::max(registers.count, 1u)} * registers.lanes;
@@ -166,11 +167,22 @@ bool Decoder::instruction(const Instruction& instruction, std::uint32_t number) 
   }
   if (match->effect == Effect::unmodelled && instruction.opcode == "call")
     if (const Function* callee = callee_of(instruction)) return call(instruction, *callee);
-  if (std::string rule = broken_operands(instruction, *match->row); !rule.empty())
+  std::string rule = broken_operands(instruction, *match->row);
+  if (!rule.empty() && unchecked_operands(instruction)) {
+    emit(Effect::unmodelled);
+    return true;
+  }
+  if (!rule.empty())
     return complain("`" + std::string(instruction.opcode) + "`: " + rule,
                     "the form is " + std::string(match->row->signature.text));
   bool done = match->effect == Effect::none ? meaning(*match) : effect(*match);
-  if (!done || error_) return false;
+  if (!done || error_) {
+    if (!unchecked_operands(instruction)) return false;
+    error_.reset();  // The assembler takes it all the same, and nobody says what it does.
+    program_.operations.resize(first);
+    emit(Effect::unmodelled);
+    return true;
+  }
   if (program_.operations.size() > first) {
     program_.operations[first].cost = cost_of(*match);
     note_uses(first);

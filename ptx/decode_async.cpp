@@ -132,10 +132,7 @@ bool Decoder::bulk_operands(AsyncForm& form, Address& to, Address& from, bool te
     if (next >= operands.size()) return complain("the mbarrier of the copy is missing");
     if (!address(operands[next++], form.barrier)) return false;
   }
-  bool pixels = !stores && form.tile == AsyncForm::Tile::im2col;
-  if (pixels && next < operands.size())
-    for (const Operand* part : elements(operands[next++]))
-      form.offsets.push_back(source(*part, Type::u16));
+  if (!stores && !image_offsets(form, next)) return false;
   auto optional = [&](std::string_view word, Type type, Slot& slot) {
     if (!has(word)) return true;
     if (next >= operands.size())
@@ -149,6 +146,55 @@ bool Decoder::bulk_operands(AsyncForm& form, Address& to, Address& from, bool te
          optional("cp_mask", Type::u16, form.byte_mask);
 }
 
+/// The mode and dimensions of a tensor's copy.
+void Decoder::read_tile(AsyncForm& form) const {
+  form.tile = tile_of(*now_);
+  for (std::string_view word : now_->modifiers)
+    if (word.size() == 2 && word[1] == 'd' && word[0] >= '1' && word[0] <= '5')
+      form.dimensions = static_cast<std::uint8_t>(word[0] - '0');
+}
+
+/// As many coordinates as dimensions, as many offsets as an image has.
+bool Decoder::tile_fits(const AsyncForm& form) {
+  using Tile = AsyncForm::Tile;
+  bool four = form.tile == Tile::gather || form.tile == Tile::scatter;
+  std::size_t wanted = four ? 5 : form.dimensions;
+  if (form.coordinates.size() != wanted)
+    return complain("a copy of this dimension has " + std::to_string(wanted) + " coordinates");
+  std::size_t offsets = form.tile == Tile::im2col ? form.dimensions - 2u : 2;
+  if (!form.offsets.empty() && form.offsets.size() != offsets)
+    return complain("an image of this dimension has " + std::to_string(offsets) + " offsets");
+  return true;
+}
+
+bool Decoder::image_offsets(AsyncForm& form, std::size_t& next) {
+  bool image = form.tile == AsyncForm::Tile::im2col || form.tile == AsyncForm::Tile::im2col_wide;
+  if (!image || next >= now_->operands.size()) return true;
+  const Operand& operand = now_->operands[next++];
+  if (operand.kind != Operand::Kind::vector) return complain(operand, "a vector is expected");
+  for (const Operand* part : elements(operand)) {
+    form.offsets.push_back(source(*part, Type::u16));
+    if (error_) return false;
+  }
+  return true;
+}
+
+/// cp.async.bulk.prefetch: a hint, whose operands are checked.
+bool Decoder::prefetch_bulk(const FormMatch& match) {
+  if (!has("tensor")) return idle(match);
+  AsyncForm form;
+  Address from;
+  std::size_t next = 1;
+  read_tile(form);
+  if (!coordinates(now_->operands[0], from, form.coordinates) || !image_offsets(form, next) ||
+      !tile_fits(form))
+    return false;
+  if (has("L2::cache_hint")) source(now_->operands.back(), Type::u64);
+  if (error_) return false;
+  emit(match.effect, match.form);
+  return true;
+}
+
 bool Decoder::bulk_copy(const FormMatch& match) {
   using Move = AsyncForm::Move;
   AsyncForm form;
@@ -157,18 +203,10 @@ bool Decoder::bulk_copy(const FormMatch& match) {
   form.reduces = has("reduce");
   form.group = has("cta_group::2") ? 2 : 1;
   form.type = match.form.type;
-  if (tensor) {
-    form.tile = tile_of(*now_);
-    for (std::string_view word : now_->modifiers)
-      if (word.size() == 2 && word[1] == 'd' && word[0] >= '1' && word[0] <= '5')
-        form.dimensions = static_cast<std::uint8_t>(word[0] - '0');
-  }
+  if (tensor) read_tile(form);
   Address to, from;
   if (!bulk_operands(form, to, from, tensor, stores)) return false;
-  unsigned four = form.tile == AsyncForm::Tile::gather || form.tile == AsyncForm::Tile::scatter;
-  std::size_t wanted = four != 0 ? 5 : form.dimensions;
-  if (tensor && form.coordinates.size() != wanted)
-    return complain("a copy of this dimension has " + std::to_string(wanted) + " coordinates");
+  if (tensor && !tile_fits(form)) return false;
   unsigned width = tensor ? 8 : cell_bytes(match.form.type);
   std::array<Slot, 3> work;
   if (form.reduces)
@@ -194,17 +232,23 @@ bool Decoder::store_async(const FormMatch& match) {
   form.reduces = now_->opcode == "red";
   form.type = match.form.type;
   Address to;
-  if (!address(now_->operands[0], to) || !address(now_->operands[2], form.barrier)) return false;
+  bool tells = now_->operands.size() > 2;
+  if (!address(now_->operands[0], to) || (tells && !address(now_->operands[2], form.barrier)))
+    return false;
   std::vector<const Operand*> parts = elements(now_->operands[1]);
   unsigned count = has("v4") ? 4 : has("v2") ? 2 : 1;
   if (parts.size() != count)
     return complain(now_->operands[1], "a vector of " + std::to_string(count) + " is expected");
   std::vector<Slot> slots;
   for (const Operand* part : parts) {
-    slots.push_back(loose_source(*part, match.form.type));
+    slots.push_back(source(*part, match.form.type));
     if (error_) return false;
-    if (slots.back().width < cell_bytes(match.form.type))
-      return complain(*part, "the register is too narrow");
+  }
+  if (!tells && count > 1) return complain("the mbarrier is missing");
+  // The assembler takes it without its mbarrier; nobody says what it does then.
+  if (!tells || match.effect == Effect::unmodelled) {
+    emit(Effect::unmodelled, match.form);
+    return true;
   }
   unsigned width = cell_bytes(match.form.type);
   std::array<Slot, 3> work;
@@ -235,10 +279,11 @@ bool Decoder::tensor_map(const FormMatch& match) {
     form.shape = now_->modifiers[2];  // replace.tile.FIELD
     bool three = operands.size() == 3;
     if (three) form.size = source(operands[1], Type::u32);
-    form.value = source(operands[three ? 2 : 1], match.form.type);
+    form.value = source(operands[three ? 2 : 1], has("b64") ? Type::u64 : Type::u32);
     if (error_) return false;
   }
   Operation& op = emit_async(match.effect, match, std::move(form));
+  op.form.type = has("b64") ? Type::b64 : Type::b32;
   op.mode = copies ? Mode::sync : Mode::none;
   op.address = to;
   op.source = from;

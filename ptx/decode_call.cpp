@@ -39,9 +39,26 @@ bool Decoder::is_local(const Operand& operand) const {
   return named && named->kind == Named::Kind::local;
 }
 
+/// A call that is not carried out: of a function by its name, or of a register with a prototype.
+bool Decoder::call_fits() {
+  const std::vector<Operand>& operands = now_->operands;
+  CallOperands call = operands_of(*now_);
+  if (call.name == nullptr) return complain("a call names a function");
+  bool known = std::any_of(module_.functions.begin(), module_.functions.end(),
+                           [&](const Function& f) { return f.name == call.name->text; });
+  std::optional<Named> named = find(call.name->text);
+  bool prototype = &operands.back() != call.name && operands.back().kind == Operand::Kind::name;
+  if (known && !prototype) return true;
+  if (!known && named && named->kind == Named::Kind::registers && named->bits == 64 && prototype)
+    return true;
+  return complain(*call.name, "a function, or a register with a prototype, is called");
+}
+
 const Function* Decoder::callee_of(const Instruction& instruction) const {
   CallOperands call = operands_of(instruction);
   if (call.name == nullptr || calls_.size() >= call_depth_max) return nullptr;
+  for (const Operand& operand : instruction.operands)
+    if (operand.kind != Operand::Kind::vector && &operand != call.name) return nullptr;
   for (const Function& function : module_.functions) {
     if (function.entry || !function.defined || function.name != call.name->text) continue;
     bool recursive = std::find(calls_.begin(), calls_.end(), &function) != calls_.end();

@@ -34,6 +34,15 @@ bool Decoder::convert(const FormMatch& match) {
   Slot a = loose_source(operands[1], from_type);
   Slot b = two ? loose_source(operands[2], from_type) : a;
   if (error_) return false;
+  if (!narrow_fits(operands[0], to_type) || !narrow_fits(operands[1], from_type)) return false;
+  // The oldest conversions alone take registers that are wider than their types.
+  auto basic = [](Type type) {
+    return is_integer(type) || type == Type::f16 || type == Type::f32 || type == Type::f64;
+  };
+  bool loose = basic(to_type) && basic(from_type) && !has("satfinite") && !has("relu");
+  if (!loose && (d.width != cell_bytes(to_type) || a.width != cell_bytes(from_type) ||
+                 b.width != cell_bytes(from_type)))
+    return complain("a register has another width than its type in a conversion");
   if (d.width < cell_bytes(to_type) || a.width < cell_bytes(from_type) ||
       b.width < cell_bytes(from_type))
     return complain("a register is narrower than its type in a conversion");

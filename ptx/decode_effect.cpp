@@ -124,22 +124,84 @@ bool Decoder::effect(const FormMatch& match) {
       return branch();
     case Effect::policy: {
       Slot d = destination(now_->operands[0], Type::b64);
-      if (error_) return false;
+      if (error_ || !plain(match)) return false;
       emit_move(d, constant(0, 8));
       return true;
     }
     case Effect::exit:
       return leave(match);
-    case Effect::unmodelled:
-    case Effect::commit_async:
     case Effect::prefetch:
+      if (has("bulk")) return prefetch_bulk(match);
+      return idle(match);
+    case Effect::unmodelled:
+      if (has("mma") && now_->opcode == "tcgen05") return tensor_multiply(match);
+      if (now_->opcode == "mma") return multiply_scaled(match);
+      if (now_->opcode == "wgmma") return warpgroup_multiply(match);
+      if (now_->opcode == "call" && !call_fits()) return false;
+      if (now_->opcode == "red" || (now_->opcode == "st" && has("async")))
+        return store_async(match);
+      return idle(match);
+    case Effect::commit_async:
     case Effect::nothing:
     case Effect::trap:
-      emit(match.effect, match.form);
-      return true;
+      return idle(match);
     default:
       return asynchronous(match);
   }
+}
+
+/// An instruction without an effect on values.
+bool Decoder::idle(const FormMatch& match) {
+  if (!plain(match)) return false;
+  emit(match.effect, match.form);
+  return true;
+}
+
+/// Operands that nothing is done with: each of the kind and type that the row's notation names.
+bool Decoder::plain(const FormMatch& match) {
+  const Signature& signature = match.row->signature;
+  std::string_view text = signature.text;
+  text.remove_prefix(std::min(text.find(' '), text.size()));
+  for (std::size_t i = 0; i < now_->operands.size() && i <= sources_max; ++i) {
+    std::string_view one = text.substr(0, std::min(text.find(',', 1), text.size()));
+    text.remove_prefix(std::min(one.size() + 1, text.size()));
+    const Operand& operand = now_->operands[i];
+    if (one.find("label") != std::string_view::npos) {
+      if (operand.kind != Operand::Kind::name || find(operand.text))
+        return complain(operand, "a label is expected");
+      continue;
+    }
+    bool named = one.find(':') != std::string_view::npos, number = one.find(" n") != one.npos;
+    if (number && operand.kind != Operand::Kind::integer)
+      return complain(operand, "a number is expected");
+    Address where;
+    bool tensor = one.find('[') != one.npos && now_->opcode == "tcgen05";
+    if (tensor && !tensor_address(operand, where)) return false;
+    if (number || one.find('[') != one.npos || (!named && match.row->types == 0)) continue;
+    const OperandType& own = i == 0 ? signature.destination : signature.sources[i - 1];
+    Type type = own.in(match.form.type, match.form.other);
+    bool result = i == 0 && one.find(" d") != one.npos;
+    std::vector<const Operand*> parts = elements(operand);
+    if (parts.size() != (has("v4") && i == 0 ? 4 : 1))
+      return complain(operand, "as many elements as the modifiers say");
+    for (const Operand* part : parts) {
+      if (result)
+        destination(*part, type);
+      else
+        source(*part, type);
+      if (error_) return false;
+    }
+  }
+  return true;
+}
+
+/// Two numbers of 4 bits have registers of 8.
+bool Decoder::narrow_fits(const Operand& operand, Type type) {
+  if (type != Type::e2m1x2) return true;
+  std::optional<Named> named = find(operand.text);
+  if (named && named->kind == Named::Kind::registers && named->bits != 8)
+    return complain(operand, "a register of 8 bits is expected for ." + std::string(name_of(type)));
+  return true;
 }
 
 bool Decoder::move() {
@@ -187,10 +249,15 @@ bool Decoder::memory(const FormMatch& match) {
     Slot slot = load ? loose_destination(*part, type) : loose_source(*part, type);
     if (error_) return false;
     if (slot.width < cell_bytes(type)) return complain(*part, "the register is too narrow");
+    std::optional<Named> named = find(part->text);
+    if (now_->opcode == "multimem" && named && named->bits != width_of(type))
+      return complain(*part, "the register has another width than the type");
     slots.push_back(slot);
   }
   Address where;
   if (!address(now_->operands[load ? 1 : 0], where)) return false;
+  if (has("L2::cache_hint")) source(now_->operands.back(), Type::u64);
+  if (error_) return false;
   Operation& op = emit(match.effect, match.form);
   op.address = where;
   op.space = space_of(*now_);
@@ -217,7 +284,10 @@ bool Decoder::copy_async() {
   if (!(bytes == 16 || (has("ca") && (bytes == 4 || bytes == 8))))
     return complain(now_->operands[2], "a copy has 4, 8 or 16 bytes, and 16 with .cg");
   Slot size, ignore;
-  if (now_->operands.size() > 3 && !(has("L2::cache_hint") && now_->operands.size() == 4)) {
+  bool hint = has("L2::cache_hint");
+  if (hint) source(now_->operands.back(), Type::u64);
+  if (error_) return false;
+  if (now_->operands.size() > 3 && !(hint && now_->operands.size() == 4)) {
     const Operand& operand = now_->operands[3];
     std::optional<Named> named = find(operand.text);
     if (operand.kind == Operand::Kind::negated || (named && named->predicate))

@@ -148,6 +148,9 @@ bool Decoder::set(const FormMatch& match) {
   Slot d = destination(operands[0], type);
   Slot a = source(operands[1], compared), b = source(operands[2], compared);
   if (error_) return false;
+  bool narrow = width_of(compared) == 16 && is_float(compared);
+  if (combines && narrow && operands[3].kind == Operand::Kind::integer)
+    return complain(operands[3], "a predicate is expected");
   Slot c = combines ? predicate(operands[3]) : Slot{};
   if (error_) return false;
   unsigned width = packed ? 2 : cell_bytes(type);
@@ -271,8 +274,8 @@ bool Decoder::mixed_float(const FormMatch& match) {
 
 bool Decoder::dot(const FormMatch& match) {
   Slot d = destination(now_->operands[0], Type::b32);
-  Slot a = source(now_->operands[1], Type::b32), b = source(now_->operands[2], Type::b32);
-  Slot c = source(now_->operands[3], Type::b32);
+  Slot a = source(now_->operands[1], Type::u32), b = source(now_->operands[2], Type::u32);
+  Slot c = source(now_->operands[3], Type::u32);
   if (error_) return false;
   Form form = match.form;
   form.constant =

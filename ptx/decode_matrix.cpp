@@ -28,6 +28,8 @@ std::uint8_t chunk_of(Type a) {
 
 bool Decoder::matrix(const FormMatch& match) {
   if (match.effect == Effect::transpose_matrix) {
+    if (now_->operands[1].kind != Operand::Kind::name)
+      return complain(now_->operands[1], "a register is expected");
     Slot d = destination(now_->operands[0], Type::b32), a = source(now_->operands[1], Type::b32);
     if (error_) return false;
     Operation& op = emit(match.effect);
@@ -79,12 +81,50 @@ bool Decoder::product_shape(FragmentShape& shape) {
       (first_layout.empty() ? first_layout : second_layout) = word;
   }
   std::optional<FragmentShape> found =
-      types.size() == 4 ? fragment_shape(name, types[0], types[1], types[2], types[3])
+      types.size() >= 4 ? fragment_shape(name, types[0], types[1], types[2], types[3])
                         : std::nullopt;
   if (!found) return complain("a matrix product of this shape and these types is not known");
   shape = *found;
   shape.a_columns = first_layout == "col";
   shape.b_rows = second_layout == "row";
+  return true;
+}
+
+/// The registers of one matrix, in braces also where it is one.
+bool Decoder::product_vector(const Operand& operand, unsigned count) {
+  std::vector<const Operand*> parts = elements(operand);
+  bool named = operand.kind == Operand::Kind::name && parts.size() > 1;
+  if ((operand.kind != Operand::Kind::vector && !named) || parts.size() != count)
+    return complain(operand, "a vector of " + std::to_string(count) + " is expected");
+  return true;
+}
+
+/// mma.block_scale: its operands are checked, and that is all.
+bool Decoder::multiply_scaled(const FormMatch& match) {
+  FragmentShape shape;
+  if (!product_shape(shape)) return false;
+  // Four bits alone are packed: elsewhere they lie in bytes.
+  unsigned packed = has("m16n8k64") ? 2 : 1;
+  const std::array<unsigned, 4> counts{shape.d_registers, shape.a_registers / packed,
+                                       shape.b_registers / packed, shape.c_registers};
+  const std::vector<Operand>& operands = now_->operands;
+  for (std::size_t i = 0; i < 4; ++i) {
+    if (!product_vector(operands[i], counts[i])) return false;
+    for (const Operand* part : elements(operands[i])) {
+      if (i == 0)
+        destination(*part, Type::b32);
+      else
+        source(*part, Type::f32);
+      if (error_) return false;
+    }
+  }
+  for (std::size_t i = 4; i < 8; i += 2) {
+    if (operands[i].kind != Operand::Kind::name)
+      return complain(operands[i], "the scales are a register");
+    source(operands[i], Type::b32);
+    if (error_ || !product_vector(operands[i + 1], 2)) return false;
+  }
+  emit(match.effect, match.form);
   return true;
 }
 
@@ -99,11 +139,8 @@ bool Decoder::multiply(const FormMatch& match) {
                                            shape.ab_register(), shape.c_register()};
   std::vector<Slot> slots;
   for (std::size_t i = 0; i < 4; ++i) {
-    std::vector<const Operand*> parts = elements(now_->operands[i]);
-    if (parts.size() != counts[i])
-      return complain(now_->operands[i],
-                      "a vector of " + std::to_string(counts[i]) + " is expected");
-    for (const Operand* part : parts)
+    if (!product_vector(now_->operands[i], counts[i])) return false;
+    for (const Operand* part : elements(now_->operands[i]))
       slots.push_back(i == 0 ? destination(*part, register_types[i])
                              : source(*part, register_types[i]));
     if (error_) return false;
@@ -162,6 +199,8 @@ Matrix& Decoder::add_product(const FragmentShape& shape, const FragmentMap& map,
 bool Decoder::multiply_sparse(const FormMatch& match, const FragmentShape& shape,
                               std::vector<Slot>& slots) {
   const std::vector<Operand>& operands = now_->operands;
+  if (operands[4].kind != Operand::Kind::name)
+    return complain(operands[4], "the metadata are a register");
   Slot metadata = source(operands[4], Type::b32);
   if (error_) return false;
   std::uint8_t chunk = chunk_of(shape.a);

@@ -32,12 +32,16 @@ bool Decoder::tensor_memory(const FormMatch& match) {
   Slot first, second;
   if (takes) {
     if (!address(operands[0], where)) return false;
-    first = source(operands[1], Type::b32);
+    first = source(operands[1], Type::u32);
   } else if (frees) {
-    first = source(operands[0], Type::b32);
-    second = source(operands[1], Type::b32);
+    first = source(operands[0], Type::u32);
+    second = source(operands[1], Type::u32);
   }
   if (error_) return false;
+  const Operand* number = operands.size() > 1 ? &operands[1] : nullptr;
+  if (number && number->kind == Operand::Kind::integer &&
+      (number->bits < 32 || number->bits > 512 || (number->bits & (number->bits - 1)) != 0))
+    return complain(*number, "columns are allotted by powers of two from 32 to 512");
   Operation& op = emit(match.effect, match.form);
   op.mode = takes ? Mode::init : frees ? Mode::inval : Mode::arrive;
   op.address = where;
@@ -46,6 +50,14 @@ bool Decoder::tensor_memory(const FormMatch& match) {
   op.element_bytes = 4;
   op.element_count = 1;
   op.fixed = {first, second};
+  return true;
+}
+
+/// Tensor memory has addresses of 32 bits.
+bool Decoder::tensor_address(const Operand& operand, Address& out) {
+  if (!address(operand, out)) return false;
+  if (out.base.present() && out.base.width != 4)
+    return complain(operand, "an address of tensor memory has 32 bits");
   return true;
 }
 
@@ -68,18 +80,40 @@ bool Decoder::tensor_move(const FormMatch& match) {
   bool split = form.shape == "16x32bx2";
   if (operands.size() != (split ? 3u : 2u))
     return complain(split ? "16x32bx2 has an offset of its second half" : "two operands");
+  if (split && operands[load ? 2 : 1].kind != Operand::Kind::integer)
+    return complain(operands[load ? 2 : 1], "the offset is a number");
   if (split) form.scale_input = static_cast<std::uint32_t>(operands[load ? 2 : 1].bits);
   std::vector<Slot> slots;
   for (const Operand* part : parts) {
-    slots.push_back(load ? destination(*part, Type::b32) : source(*part, Type::b32));
+    slots.push_back(load ? destination(*part, Type::b32) : source(*part, Type::u32));
     if (error_) return false;
   }
   Address where;
-  if (!address(operands[load ? 1 : 0], where)) return false;
+  if (!tensor_address(operands[load ? 1 : 0], where)) return false;
   Operation& op = emit_async(match.effect, match, std::move(form));
   op.address = where;
   add_slots(op, slots);
   return true;
+}
+
+/// What stands before the predicate: the matrices, metadata, the descriptor and scales.
+bool Decoder::tensor_factors(AsyncForm& form, Address& d, std::size_t& next) {
+  const std::vector<Operand>& operands = now_->operands;
+  if (!tensor_address(operands[0], d)) return false;
+  form.a_in_tensor = operands[1].kind == Operand::Kind::address;
+  if (form.a_in_tensor) {
+    if (!tensor_address(operands[1], form.a_tensor)) return false;
+  } else {
+    form.a_descriptor = source(operands[1], Type::u64);
+  }
+  form.b_descriptor = source(operands[2], Type::u64);
+  next = 3;
+  Address unused;
+  if (has("sp") && !tensor_address(operands[next++], unused)) return false;
+  form.descriptor = source(operands[next++], Type::u32);
+  for (int i = 0; has("block_scale") && i < 2; ++i)
+    if (!tensor_address(operands[next++], unused)) return false;
+  return !error_;
 }
 
 bool Decoder::tensor_multiply(const FormMatch& match) {
@@ -89,33 +123,34 @@ bool Decoder::tensor_multiply(const FormMatch& match) {
   form.kind = starting(*now_, "kind::");
   form.stationary = has("ws");
   Address d;
-  if (!address(operands[0], d)) return false;
-  form.a_in_tensor = operands[1].kind == Operand::Kind::address;
-  if (form.a_in_tensor) {
-    if (!address(operands[1], form.a_tensor)) return false;
-  } else {
-    form.a_descriptor = source(operands[1], Type::b64);
-  }
-  form.b_descriptor = source(operands[2], Type::b64);
-  form.descriptor = source(operands[3], Type::b32);
-  if (error_) return false;
-  std::size_t next = 4;
-  if (next < operands.size() && operands[next].kind == Operand::Kind::vector) {
+  std::size_t next = 0;
+  if (!tensor_factors(form, d, next)) return false;
+  bool plain = !form.stationary && !has("block_scale");
+  if (plain && next < operands.size() && operands[next].kind == Operand::Kind::vector) {
     for (const Operand* part : elements(operands[next++])) {
       form.disabled.push_back(source(*part, Type::b32));
       if (error_) return false;
     }
     if (form.disabled.size() != 4 * form.group)
-      return complain(operands[4], "the lanes of D are four words a block");
+      return complain(operands[next - 1], "the lanes of D are four words a block");
   }
   if (next >= operands.size()) return complain("the predicate of D is missing");
   form.accumulate = predicate(operands[next++]);
   if (error_) return false;
-  if (next < operands.size()) {
+  if (next < operands.size() && form.stationary) {
+    source(operands[next++], Type::u64);  // Columns of B that are zero.
+  } else if (next < operands.size() && plain) {
     form.scale_input = static_cast<std::uint32_t>(operands[next].bits);
     if (operands[next].kind != Operand::Kind::integer || form.scale_input > 15 ||
         (form.kind != "kind::f16" && form.kind != "kind::tf32"))
       return complain(operands[next], "D is scaled by 2^-n, n from 0 to 15, of kinds f16 and tf32");
+    ++next;
+  }
+  if (error_) return false;
+  if (next != operands.size()) return complain(operands[next], "one operand too many");
+  if (match.effect == Effect::unmodelled) {
+    emit(match.effect, match.form);
+    return true;
   }
   Operation& op = emit_async(match.effect, match, std::move(form));
   op.address = d;
@@ -131,6 +166,8 @@ bool Decoder::tensor_commit(const FormMatch& match) {
     if (now_->operands.size() != 2) return complain("the blocks of the multicast are missing");
     form.multicast = source(now_->operands[1], Type::u16);
     if (error_) return false;
+  } else if (now_->operands.size() != 1) {
+    return complain("only a multicast names blocks");
   }
   emit_async(match.effect, match, std::move(form)).address = where;
   return true;
@@ -147,8 +184,8 @@ bool Decoder::tensor_copy(const FormMatch& match) {
     return complain("this shape is copied to other quarters of the lanes",
                     "32x128b is .warpx4, 64x128b .warpx2::02_13 or .warpx2::01_23");
   Address where;
-  if (!address(now_->operands[0], where)) return false;
-  form.a_descriptor = source(now_->operands[1], Type::b64);
+  if (!tensor_address(now_->operands[0], where)) return false;
+  form.a_descriptor = source(now_->operands[1], Type::u64);
   if (error_) return false;
   emit_async(match.effect, match, std::move(form)).address = where;
   return true;

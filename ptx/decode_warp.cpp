@@ -32,7 +32,7 @@ bool Decoder::warp_wide(const FormMatch& match) {
     if (value && effect == Effect::vote) wanted = Type::pred;
     if (value && (effect == Effect::match || effect == Effect::reduce ||
                   effect == Effect::shuffle || effect == Effect::permute))
-      wanted = type;
+      wanted = effect == Effect::reduce && type == Type::b32 ? Type::u32 : type;
     sources.push_back(source(operands[i], wanted));
   }
   if (error_) return false;
@@ -132,6 +132,10 @@ bool Decoder::mbarrier() {
   std::size_t next = result ? 2 : 1;
   bool token = mode == Mode::test_wait || mode == Mode::try_wait;
   if (next < operands.size()) value = source(operands[next], token ? Type::b64 : Type::u32);
+  if (next + 1 < operands.size()) {
+    if (!has("try_wait")) return complain(operands[next + 1], "one operand too many");
+    source(operands[next + 1], Type::u32);  // How long it may wait.
+  }
   if (error_) return false;
   Operation& op = emit(Effect::mbarrier);
   op.mode = mode;

@@ -53,6 +53,33 @@ bool Decoder::warpgroup_sync(const FormMatch& match) {
   return true;
 }
 
+/// Sparse products and those of single bits: their operands are checked, and that is all.
+bool Decoder::warpgroup_fits(unsigned count, const FormMatch& match) {
+  const std::vector<Operand>& operands = now_->operands;
+  if (!product_vector(operands[0], count)) return false;
+  for (const Operand* part : elements(operands[0])) destination(*part, Type::b32);
+  bool registers = operands[1].kind == Operand::Kind::vector;
+  if (registers && !product_vector(operands[1], 4)) return false;
+  for (const Operand* part : elements(operands[1]))
+    source(*part, registers ? Type::b32 : Type::u64);
+  source(operands[2], Type::u64);
+  std::size_t next = 3;
+  if (has("sp")) {
+    if (operands[4].kind != Operand::Kind::integer || operands[4].bits > 3)
+      return complain(operands[4], "the selector of a sparse product is a number below 4");
+    source(operands[3], Type::u32);
+    next = 5;
+  }
+  if (error_) return false;
+  predicate(operands[next++]);
+  for (int i = 0; i < 2 && next < operands.size(); ++i, ++next)
+    if (operands[next].bits != 1 && operands[next].bits != ~std::uint64_t{0})
+      return complain(operands[next], "an operand is scaled by 1 or -1");
+  if (error_) return false;
+  emit(match.effect, match.form);
+  return true;
+}
+
 bool Decoder::warpgroup_multiply(const FormMatch& match) {
   std::vector<Type> types;
   std::string_view shape;
@@ -63,10 +90,8 @@ bool Decoder::warpgroup_multiply(const FormMatch& match) {
   const std::vector<Operand>& operands = now_->operands;
   bool half_input = types.size() == 3 && (types[1] == Type::f16 || types[1] == Type::bf16);
   bool byte_input = types.size() == 3 && width_of(types[1]) == 8;
-  if (types.size() != 3 || has("sp")) {
-    emit(Effect::unmodelled, match.form);
-    return true;
-  }
+  if (match.effect == Effect::unmodelled)
+    return warpgroup_fits(columns_of(shape) / (types[0] == Type::f16 ? 4 : 2), match);
   std::array<bool, 2> negated{};
   for (std::size_t i = 4; i < 6 && i < operands.size(); ++i) {
     negated[i - 4] = operands[i].bits == ~std::uint64_t{0};

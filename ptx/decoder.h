@@ -31,6 +31,7 @@ class Decoder {
     std::uint32_t count = 0;   // 0: one register, without number.
     std::uint64_t offset = 0;  // Of a variable in its space, or its index.
     std::uint32_t lanes = 1;   // Of a register that is a vector.
+    std::uint8_t bits = 0;     // Of a register's type: 8 lie in two bytes too.
   };
   using Scope = std::unordered_map<std::string_view, Named>;
 
@@ -47,6 +48,7 @@ class Decoder {
 
   // decode_call.cpp: device functions, whose bodies stand where they are called.
   const Function* callee_of(const Instruction& instruction) const;
+  bool call_fits();
   bool leave(const FormMatch& match);
   bool call(const Instruction& instruction, const Function& callee);
   bool bind(const std::vector<Variable>& formal, const Operand* actual, Scope& scope);
@@ -83,6 +85,7 @@ class Decoder {
   bool memory(const FormMatch& match);
   bool copy_async();
   bool warpgroup_multiply(const FormMatch& match);
+  bool warpgroup_fits(unsigned count, const FormMatch& match);
   bool warp_wide(const FormMatch& match);
   bool barrier();
   bool fence();
@@ -93,12 +96,18 @@ class Decoder {
   bool coordinates(const Operand& operand, Address& out, std::vector<Slot>& list);
   bool bulk_copy(const FormMatch& match);
   bool bulk_operands(AsyncForm& form, Address& to, Address& from, bool tensor, bool stores);
+  bool prefetch_bulk(const FormMatch& match);
+  void read_tile(AsyncForm& form) const;
+  bool tile_fits(const AsyncForm& form);
+  bool image_offsets(AsyncForm& form, std::size_t& next);
   bool store_async(const FormMatch& match);
   bool tensor_map(const FormMatch& match);
   bool map_address(const FormMatch& match);
   bool cluster_barrier(const FormMatch& match);
   bool tensor_memory(const FormMatch& match);
   bool tensor_move(const FormMatch& match);
+  bool tensor_address(const Operand& operand, Address& out);
+  bool tensor_factors(AsyncForm& form, Address& d, std::size_t& next);
   bool tensor_multiply(const FormMatch& match);
   bool tensor_commit(const FormMatch& match);
   bool tensor_copy(const FormMatch& match);
@@ -106,6 +115,8 @@ class Decoder {
   void add_slots(Operation& op, const std::vector<Slot>& slots);
   bool mbarrier();
   bool branch();
+  bool plain(const FormMatch& match);
+  bool idle(const FormMatch& match);
 
   // decode_convert.cpp
   bool convert(const FormMatch& match);
@@ -119,6 +130,8 @@ class Decoder {
   bool matrix(const FormMatch& match);
   bool product_shape(FragmentShape& shape);
   bool multiply(const FormMatch& match);
+  bool multiply_scaled(const FormMatch& match);
+  bool product_vector(const Operand& operand, unsigned count);
   bool multiply_sparse(const FormMatch& match, const FragmentShape& shape,
                        std::vector<Slot>& slots);
   bool fragment(const FormMatch& match);
@@ -151,6 +164,7 @@ class Decoder {
   bool complain(std::string what, std::string remedy = "");
   bool complain(const Operand& operand, std::string what, std::string remedy = "");
   bool has(std::string_view modifier) const;
+  bool narrow_fits(const Operand& operand, Type type);
   CostClass cost_of(const FormMatch& match) const;
   CostClass cost_of_meaning(const FormMatch& match) const;
   Space space_of(const Instruction& instruction) const;

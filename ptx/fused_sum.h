@@ -202,32 +202,44 @@ inline void step(const Numbers& a, const Numbers& b, unsigned a_begin, unsigned 
   }
 }
 
-/// Where an input is infinite or NaN the exact sum decides: NaN or an infinity of its sign.
-inline bool special_row(const Numbers& a, const Numbers& b, unsigned row, unsigned k, Row& out) {
-  bool any = false;
+/// Where an input of a step is infinite or NaN the exact sum decides: NaN or an infinity of its
+/// sign. Elsewhere the row stays as it is.
+inline Row special_row(const Numbers& a, const Numbers& b, unsigned a_begin, unsigned b_begin,
+                       unsigned k, const Row& c) {
+  Row row = c;
   for (unsigned j = 0; j < columns; ++j) {
-    double sum = static_cast<double>(out.c[j]);
-    for (unsigned i = 0; i < k; ++i) sum += a.value[row * k + i] * b.value[i * columns + j];
+    double sum = static_cast<double>(c.c[j]);
+    for (unsigned i = 0; i < k; ++i)
+      sum += a.value[a_begin + i] * b.value[b_begin + i * columns + j];
     if (sum - sum == 0) continue;
-    out.c[j] = sum != sum ? std::bit_cast<float>(0x7FFFFFFFu) : static_cast<float>(sum);
-    any = true;
+    row.c[j] = sum != sum ? std::bit_cast<float>(0x7FFFFFFFu) : static_cast<float>(sum);
   }
-  return any;
+  return row;
 }
 
-/// A row of the result without what is infinite or NaN.
-inline Row finite_row(const Numbers& a, const Numbers& b, const Product& how, unsigned i,
-                      const Row& c) {
-  bool late = how.by_halves;
+/// A row of the result, step by step. `special`: an input is infinite or NaN.
+inline Row product_row(const Numbers& a, const Numbers& b, const Product& how, unsigned i,
+                       const Row& c, bool special) {
   Row row = c;
-  for (float& each : row.c)
-    if (late || !(each - each == 0)) each = 0;
-  for (unsigned k = 0; k < how.k; k += how.steps.k)
-    step(a, b, i * how.k + k, k * columns, how, row);
-  for (unsigned j = 0; late && j < columns; ++j) {
-    double sum = static_cast<double>(row.c[j]) + static_cast<double>(c.c[j]);
-    row.c[j] = how.half ? static_cast<float>(to_double(rounded<Type::f16>(sum, 0, Rounding::rn)))
-                        : row.c[j] + c.c[j];
+  for (unsigned k = 0; k < how.k; k += how.steps.k) {
+    unsigned a_begin = i * how.k + k, b_begin = k * columns;
+    Row exact = special ? special_row(a, b, a_begin, b_begin, how.steps.k, row) : row;
+    step(a, b, a_begin, b_begin, how, row);
+    for (unsigned j = 0; j < columns; ++j)
+      if (!(exact.c[j] - exact.c[j] == 0)) row.c[j] = exact.c[j];
+  }
+  return row;
+}
+
+/// C added to products that were summed from zero, to nearest; either may have overflowed.
+inline Row added_late(const Product& how, const Row& products, const Row& c) {
+  Row row;
+  for (unsigned j = 0; j < columns; ++j) {
+    double sum = static_cast<double>(products.c[j]) + static_cast<double>(c.c[j]);
+    row.c[j] = products.c[j] + c.c[j];
+    if (how.half && sum == sum)
+      row.c[j] = static_cast<float>(to_double(rounded<Type::f16>(sum, 0, Rounding::rn)));
+    if (sum != sum) row.c[j] = std::bit_cast<float>(0x7FFFFFFFu);
   }
   return row;
 }
@@ -247,11 +259,8 @@ inline void multiply_each(const Product& how, const Factors& factors, Rows& rows
   for (unsigned i = 0; i < how.m; ++i)
     for (float c : rows[i].c) special |= !(c - c == 0);
   for (unsigned i = 0; i < how.m; ++i) {
-    Row exact = rows[i];
-    bool decided = special && special_row(a, b, i, how.k, exact);
-    Row finite = finite_row(a, b, how, i, rows[i]);
-    for (unsigned j = 0; j < columns; ++j)
-      rows[i].c[j] = decided && !(exact.c[j] - exact.c[j] == 0) ? exact.c[j] : finite.c[j];
+    Row sum = product_row(a, b, how, i, how.by_halves ? Row{} : rows[i], special);
+    rows[i] = how.by_halves ? added_late(how, sum, rows[i]) : sum;
   }
 }
 

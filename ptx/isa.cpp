@@ -8,7 +8,6 @@
 #include <unordered_map>
 
 #include "ptx/chapters.h"
-#include "ptx/isa_rare.h"
 #include "ptx/isa_rules.h"
 
 namespace lathe::ptx {
@@ -144,25 +143,6 @@ Fit fit(const RowText& row, const Instruction& instruction) {
   return result;
 }
 
-std::string target_name(unsigned number, bool specific) {
-  return "sm_" + std::to_string(number) + (specific ? "a" : "");
-}
-
-/// Empty where the version and target have the row. Families (`f`) hold for the same ten.
-std::string gate_complaint(const Gate& gate, unsigned isa_version, const Target& target) {
-  if (isa_version < gate.isa)
-    return "needs .version " + std::to_string(gate.isa / 10) + "." + std::to_string(gate.isa % 10) +
-           " or later, the module has " + std::to_string(isa_version / 10) + "." +
-           std::to_string(isa_version % 10);
-  bool fits = target.number >= gate.target;
-  if (gate.specific)
-    fits = target.number / 10 == gate.target / 10 && target.number >= gate.target &&
-           target.suffix != 0;
-  if (fits) return "";
-  return "needs .target " + target_name(gate.target, gate.specific) +
-         (gate.specific ? "" : " or later");
-}
-
 std::string written(const Instruction& instruction) {
   std::string text(instruction.opcode);
   for (std::string_view modifier : instruction.modifiers) text += "." + std::string(modifier);
@@ -221,18 +201,6 @@ Error unknown_opcode(const Instruction& instruction) {
                {}};
 }
 
-/// An instruction without a row: PTX that is not modelled, or the complaint.
-Result<FormMatch> rare_or(const Instruction& instruction, unsigned isa_version,
-                          const Target& target, Error complaint) {
-  static const RowText unmodelled{{}, 0, 0, {}, Effect::unmodelled};
-  const RareForm* rare = find_rare(instruction);
-  if (rare == nullptr) return complaint;
-  std::string gate = gate_complaint(rare->gate, isa_version, target);
-  if (!gate.empty())
-    return Error{Fault::malformed, "`" + written(instruction) + "` " + gate, "", {}};
-  return FormMatch{Form{}, Effect::unmodelled, &unmodelled};
-}
-
 }  // namespace
 
 const std::vector<RowText>& rows() {
@@ -268,7 +236,7 @@ Result<FormMatch> match(const Instruction& instruction, unsigned isa_version,
                         const Target& target) {
   auto found = rows_by_opcode().find(instruction.opcode);
   if (found == rows_by_opcode().end() || instruction.opcode.starts_with('$'))
-    return rare_or(instruction, isa_version, target, unknown_opcode(instruction));
+    return unknown_opcode(instruction);
   const RowText* nearest = nullptr;
   Fit nearest_fit;
   std::string gate;
@@ -294,8 +262,9 @@ Result<FormMatch> match(const Instruction& instruction, unsigned isa_version,
       gate = complaint, gated = &row;
       continue;
     }
-    if (std::string rule = broken_rule(instruction, {how.form, row.effect, &row}, target);
-        !rule.empty()) {
+    std::string rule = broken_rule(instruction, {how.form, row.effect, &row}, target);
+    if (rule.empty()) rule = broken_gate(instruction, isa_version, target);
+    if (!rule.empty()) {
       broken = rule, ruled = &row;
       continue;
     }
@@ -318,7 +287,7 @@ Result<FormMatch> match(const Instruction& instruction, unsigned isa_version,
                      std::to_string(instruction.operands.size()) + " operands",
                  "the form is " + std::string(miscounted->signature.text),
                  {}};
-  return rare_or(instruction, isa_version, target, unfitting(instruction, *nearest, nearest_fit));
+  return unfitting(instruction, *nearest, nearest_fit);
 }
 
 std::uint16_t row_named(std::string_view opcode, Type type) {

@@ -75,16 +75,29 @@ constexpr std::array rules{
     Rule{"cp", "multicast::cluster", Must::exclude, "shared::cta"},
     Rule{"ld", "lu cv", Must::exclude, "L1::evict_normal L1::evict_unchanged L1::evict_first "
          "L1::evict_last L1::no_allocate"},
-    // Barrier objects: within a cluster, an order with its scope.
-    Rule{"mbarrier", "", Must::exclude, "gpu sys weak volatile mmio sc acq_rel"},
     Rule{"mbarrier", "cta cluster", Must::need, "release relaxed acquire"},
     Rule{"mbarrier", "release relaxed acquire", Must::need, "cta cluster"},
-    Rule{"mbarrier", "arrive arrive_drop", Must::exclude, "acquire"},
-    Rule{"mbarrier", "test_wait try_wait", Must::exclude, "release"},
-    Rule{"mbarrier", "pending_count", Must::exclude,
-         "shared shared::cta release relaxed acquire cta cluster expect_tx noComplete"},
+    // Atomics: the unit beside global memory knows policies, and who names a scope there an order.
+    Rule{"atom red", "L2::cache_hint", Must::exclude, not_global},
+    Rule{"multimem", scopes, Must::need, "relaxed acquire release"},
+    Rule{"multimem", "relaxed acquire release", Must::need, scopes},
+    Rule{"multimem", "weak", Must::exclude, "relaxed acquire release"},
+    Rule{"multimem", "add", Must::exclude, "s64"},
+    Rule{"multimem", "acc::f16", Must::exclude, "min max"},
+    // Copies: images have three dimensions or more, rows are gathered of two.
+    Rule{"cp", "im2col im2col_no_offs im2col::w im2col::w::128", Must::need, "3d 4d 5d"},
+    Rule{"cp", "tile::gather4 tile::scatter4", Must::need, "2d"},
+    Rule{"tcgen05", "32x128b", Must::need, "warpx4"},
+    Rule{"tcgen05", "64x128b", Must::need, "warpx2::02_13 warpx2::01_23"},
+    Rule{"tcgen05", "128x256b 4x256b 128x128b", Must::exclude,
+         "warpx4 warpx2::02_13 warpx2::01_23"},
+    Rule{"tcgen05", "multicast::cluster", Must::exclude, "shared::cta"},
+    Rule{"isspacep prefetch", "", Must::exclude, "param::func"},
+    Rule{"prefetch", "tensormap", Must::exclude, "param::entry"},
     Rule{"barrier", "cluster", Must::exclude, "acq_rel sc weak volatile mmio"},
     Rule{"barrier", "arrive", Must::exclude, "acquire"},
+    Rule{"ld st", "mmio", Must::need, "relaxed release"},
+    Rule{"ld st", "cg", Must::exclude, "L1::evict_last L1::evict_first"},
 };
 // clang-format on
 
@@ -167,6 +180,53 @@ std::string vector_rule(const Form& form, const Words& words, const Target& targ
   return "";
 }
 
+/// A word that begins to exist later than the rows it stands in.
+struct WordGate {
+  std::string_view opcodes, words, beside;  // `beside`: only with one of these; empty: always.
+  Gate gate;
+};
+// clang-format off
+constexpr std::array word_gates{
+    WordGate{"ld st atom red fence mbarrier multimem", "cluster", "", since(78, 90)},
+    WordGate{"ld st atom red cvta isspacep mbarrier", "shared::cluster", "", since(78, 90)},
+    WordGate{"ld st atom red cvta isspacep mbarrier ldmatrix stmatrix cp", "shared::cta", "",
+             since(78, 30)},
+    WordGate{"fence", "acquire release", "", since(86, 70)},
+    WordGate{"cp", "cta_group::1 cta_group::2 tile::scatter4 im2col::w::128", "",
+             only_on(86, 100)},
+    WordGate{"cp", "tile::gather4 im2col::w", "", since(86, 100)},
+};
+// clang-format on
+
+/// The words that make an instruction's name: they stand first, in the row's order.
+struct NameWords {
+  std::string_view opcode, words;
+};
+constexpr std::array name_words{
+    NameWords{"cp", "async reduce bulk prefetch tensor commit_group wait_group wait_all mbarrier"},
+    NameWords{"multimem", "ld_reduce st red"},
+    NameWords{"tensormap", "replace cp_fenceproxy"},
+    NameWords{"tcgen05",
+              "alloc dealloc relinquish_alloc_permit ld st wait::ld wait::st mma cp shift commit "
+              "fence::before_thread_sync fence::after_thread_sync"},
+    NameWords{"mbarrier",
+              "init inval arrive arrive_drop pending_count complete_tx test_wait try_wait"},
+    NameWords{"barrier", "cta cluster sync arrive red wait"},
+    NameWords{"bar", "cta warp sync arrive red"},
+    NameWords{"mad", "lo hi wide"},
+    NameWords{"madc", "lo hi"},
+    NameWords{"wgmma", "fence commit_group wait_group mma_async"},
+    NameWords{"clusterlaunchcontrol", "try_cancel query_cancel"},
+    NameWords{"createpolicy", "fractional range cvt"},
+    NameWords{"red", "async"},
+    NameWords{"st", "async bulk"},
+    NameWords{"brx", "idx"},
+};
+
+std::string target_name(unsigned number, bool specific) {
+  return "sm_" + std::to_string(number) + (specific ? "a" : "");
+}
+
 /// How many of an instruction's words are of this list.
 std::size_t count_of(const Instruction& instruction, std::string_view list) {
   const auto& words = instruction.modifiers;
@@ -176,13 +236,38 @@ std::size_t count_of(const Instruction& instruction, std::string_view list) {
 
 /// Copies name where from and where to, everything else one state space at most.
 std::string space_rule(const Instruction& instruction, const Words& words) {
-  static constexpr std::string_view single = "mbarrier ldmatrix stmatrix ld st atom red prefetch";
+  static constexpr std::string_view single =
+      "mbarrier ldmatrix stmatrix ld st atom red prefetch multimem wmma";
   std::size_t count = count_of(instruction, spaces);
   bool arrives = instruction.opcode == "cp" && words.any_of("mbarrier");
+  arrives |= instruction.opcode == "tcgen05" && words.any_of("commit");
+  arrives |= instruction.opcode == "tensormap" && words.any_of("replace");
   if (instruction.opcode == "cp" && words.any_of("ca cg") && count != 2)
     return "it names where to and where from";
   if (count > 1 && (arrives || has_word(single, instruction.opcode)))
     return "one state space at most";
+  return "";
+}
+
+std::string name_rule(const Instruction& instruction, const RowText& row) {
+  for (const NameWords& name : name_words) {
+    if (name.opcode != instruction.opcode) continue;
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < row.signature.element_count; ++i) {
+      const Element& element = row.signature.elements[i];
+      if (element.kind != Element::Kind::words) continue;
+      auto stands = [&](std::string_view word) {
+        return has_word(name.words, word) && stands_for(element, word);
+      };
+      if (next < instruction.modifiers.size() && stands(instruction.modifiers[next])) {
+        ++next;
+        continue;
+      }
+      for (std::size_t j = next; j < instruction.modifiers.size(); ++j)
+        if (stands(instruction.modifiers[j]))
+          return "`." + std::string(instruction.modifiers[j]) + "` stands with the name";
+    }
+  }
   return "";
 }
 
@@ -214,6 +299,42 @@ std::string sentence(std::string_view when, Must must, std::string_view words,
 
 }  // namespace
 
+std::string gate_complaint(const Gate& gate, unsigned isa_version, const Target& target) {
+  if (isa_version < gate.isa)
+    return "needs .version " + std::to_string(gate.isa / 10) + "." + std::to_string(gate.isa % 10) +
+           " or later, the module has " + std::to_string(isa_version / 10) + "." +
+           std::to_string(isa_version % 10);
+  bool fits = target.number >= gate.target;
+  if (gate.specific)
+    fits = target.number / 10 == gate.target / 10 && target.number >= gate.target &&
+           target.suffix != 0;
+  if (fits) return "";
+  return "needs .target " + target_name(gate.target, gate.specific) +
+         (gate.specific ? "" : " or later");
+}
+
+std::string broken_gate(const Instruction& instruction, unsigned isa_version,
+                        const Target& target) {
+  Words words(instruction);
+  for (const WordGate& each : word_gates) {
+    if (!has_word(each.opcodes, instruction.opcode)) continue;
+    if (!each.beside.empty() && !words.any_of(each.beside)) continue;
+    std::string_view word = words.first_of(each.words);
+    std::string complaint = word.empty() ? "" : gate_complaint(each.gate, isa_version, target);
+    if (!complaint.empty()) return "`." + std::string(word) + "` " + complaint;
+  }
+  // Between bf16 and f32 since sm_80, between bf16 and anything else since sm_90.
+  bool brain = instruction.opcode == "cvt" && words.any_of("bf16");
+  if (brain && !words.any_of("1:f32 2:f32"))
+    return gate_complaint(since(78, 90), isa_version, target);
+  if (instruction.opcode == "mbarrier" && words.any_of("try_wait"))
+    return gate_complaint(since(78, 90), isa_version, target);
+  bool counted = instruction.operands.size() > 2 && words.any_of("arrive arrive_drop");
+  if (instruction.opcode == "mbarrier" && counted && !words.any_of("noComplete"))
+    return gate_complaint(since(78, 90), isa_version, target);
+  return "";
+}
+
 std::string broken_rule(const Instruction& instruction, const FormMatch& found_form,
                         const Target& target) {
   const Form& form = found_form.form;
@@ -228,43 +349,15 @@ std::string broken_rule(const Instruction& instruction, const FormMatch& found_f
     return sentence(cause, rule.must, rule.words, found);
   }
   if (std::string rule = space_rule(instruction, words); !rule.empty()) return rule;
+  if (std::string rule = name_rule(instruction, *found_form.row); !rule.empty()) return rule;
+  bool half = words.any_of("f16 bf16"), mixed = form.type != form.other;
+  if (instruction.opcode == "wgmma" && half && mixed && found_form.row->others != 0 &&
+      !words.any_of("e4m3 e5m2"))
+    return "both matrices have one type";
   if (instruction.opcode == "createpolicy") return policy_rule(instruction);
   if (instruction.opcode == "cvt") return conversion_rule(form, words);
   if (instruction.opcode == "ld" || instruction.opcode == "st")
     return vector_rule(form, words, target);
-  return "";
-}
-
-std::string broken_operands(const Instruction& instruction, const RowText& row) {
-  Words words(instruction);
-  const std::vector<Operand>& operands = instruction.operands;
-  std::string_view opcode = instruction.opcode;
-  auto is = [&](std::size_t i, Operand::Kind kind) {
-    return i < operands.size() && operands[i].kind == kind;
-  };
-  if (opcode == "lop3" && words.any_of("or and") && !is(0, Operand::Kind::pair))
-    return "it gives a predicate too: `d|p`";
-  if (opcode == "setp" && words.any_of("1:f16 1:bf16") && is(0, Operand::Kind::pair))
-    return "one predicate, not two";
-  bool numbers = opcode == "pmevent" || opcode == "setmaxnreg" || words.any_of("wait_group");
-  if (numbers && !is(0, Operand::Kind::integer)) return "its operand is a number";
-  if ((opcode == "applypriority" || opcode == "discard") && !is(1, Operand::Kind::integer))
-    return "its size is a number";
-  bool computes = row.effect == Effect::none || row.effect == Effect::convert ||
-                  row.effect == Effect::reduce ||
-                  (row.effect == Effect::expand && opcode != "setp");
-  if (computes && !operands.empty() && operands[0].text == "_") return "its result has a register";
-  if (opcode == "tcgen05") return "";
-  std::string_view text = row.signature.text;
-  text.remove_prefix(std::min(text.find(' '), text.size()));
-  for (std::size_t i = 0; i < row.signature.operands_min && i < operands.size(); ++i) {
-    std::size_t end = std::min(text.find(',', 1), text.size());
-    bool address = text.substr(0, end).find('[') != std::string_view::npos;
-    if (address != is(i, Operand::Kind::address))
-      return address ? "`[..]` is an address" : "`[..]` is no address here";
-    text.remove_prefix(end);
-    if (!text.empty()) text.remove_prefix(1);
-  }
   return "";
 }
 

@@ -13,6 +13,16 @@ namespace lathe::ptx {
 std::string broken_rule(const Instruction& instruction, const FormMatch& found,
                         const Target& target);
 
+/// Of words that begin to exist later than the rows they stand in.
+std::string broken_gate(const Instruction& instruction, unsigned isa_version, const Target& target);
+
+/// Empty where the version and target have it. Families (`f`) hold for the same ten.
+std::string gate_complaint(const Gate& gate, unsigned isa_version, const Target& target);
+
+/// Whether the assembler does not look at what is no address here: the place in shared memory of a
+/// bulk copy.
+bool unchecked_operands(const Instruction& instruction);
+
 /// The same of operands that must be a predicate beside the result, a number, or an address.
 std::string broken_operands(const Instruction& instruction, const RowText& row);
 

@@ -42,8 +42,8 @@ void Machine<D, O>::combine(Lanes& lanes, const Operation& op, unsigned lane, bo
       Form is_nan;
       is_nan.constant = 3;
       bool global_sum = flush && op.mode == Mode::add;
-      if (global_sum && is_special(is_nan, b)) result = b;
       if (global_sum && is_special(is_nan, old)) result = old;
+      if (global_sum && is_special(is_nan, b)) result = b;
     }
     if (op.mode == Mode::min) result = minimum(form, old, b);
     if (op.mode == Mode::max) result = maximum(form, old, b);

@@ -1,7 +1,6 @@
 #include "ptx/reference.h"
 
 #include "ptx/isa.h"
-#include "ptx/isa_rare.h"
 
 namespace lathe::ptx {
 namespace {
@@ -81,11 +80,6 @@ std::string forms_document() {
       " rows have a meaning.\n\n"
       "| form | types | since | meaning |\n|---|---|---|---|\n" +
       table;
-  std::string rare;
-  for (const RareForm& form : rare_forms())
-    rare += "* `" + std::string(form.opcode) + "` with " +
-            (form.markers.empty() ? "any word of its own" : std::string(form.markers)) + "\n";
-  if (!rare.empty()) text += "\nKnown by their words alone, without meaning:\n\n" + rare;
   return text;
 }
 

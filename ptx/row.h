@@ -161,6 +161,10 @@ template <class V>
 constexpr Pair<V> operator+(Pair<V> a, Pair<V> b) {
   return {a.low + b.low, a.high + b.high};
 }
+template <class V>
+constexpr Pair<V> literal(Pair<V> a, std::uint64_t bits) {
+  return {literal(a.low, bits), literal(a.high, bits)};
+}
 /// The smaller or larger of two integers, in each half.
 template <class V>
 constexpr V smaller(V a, V b) {

@@ -65,7 +65,7 @@ struct Element {
 };
 
 inline constexpr std::size_t elements_max = 18;
-inline constexpr std::size_t sources_max = 4;
+inline constexpr std::size_t sources_max = 8;
 
 struct Signature {
   std::string_view text;

@@ -34,12 +34,12 @@ inline constexpr std::array groups{
     Group{"space",
           "global shared local param const shared::cta shared::cluster param::entry param::func"},
     Group{"cop",
-          "ca cg cs lu cv wb wt nc"},
+          "ca cg cs lu cv wb wt"},
     Group{"evict",
           "L1::evict_normal L1::evict_unchanged L1::evict_first L1::evict_last L1::no_allocate"},
     Group{"evict2",
           "L2::evict_normal L2::evict_first L2::evict_last"},
-    Group{"prefetch",
+    Group{"sectors",
           "L2::64B L2::128B L2::256B"},
     Group{"vec",
           "v2 v4 v8"},
@@ -63,8 +63,42 @@ inline constexpr std::array groups{
           "m64n128k32 m64n136k32 m64n144k32 m64n152k32 m64n160k32 m64n168k32 m64n176k32 "
           "m64n184k32 m64n192k32 m64n200k32 m64n208k32 m64n216k32 m64n224k32 m64n232k32 "
           "m64n240k32 m64n248k32 m64n256k32"},
+    Group{"wgshape1",
+          "m64n8k256 m64n16k256 m64n24k256 m64n32k256 m64n48k256 m64n64k256 m64n80k256 "
+          "m64n96k256 m64n112k256 m64n128k256 m64n144k256 m64n160k256 m64n176k256 "
+          "m64n192k256 m64n208k256 m64n224k256 m64n240k256 m64n256k256"},
+    Group{"wgsparse16",
+          "m64n8k16 m64n16k16 m64n24k16 m64n32k16 m64n40k16 m64n48k16 m64n56k16 m64n64k16 "
+          "m64n72k16 m64n80k16 m64n88k16 m64n96k16 m64n104k16 m64n112k16 m64n120k16 "
+          "m64n128k16 m64n136k16 m64n144k16 m64n152k16 m64n160k16 m64n168k16 m64n176k16 "
+          "m64n184k16 m64n192k16 m64n200k16 m64n208k16 m64n216k16 m64n224k16 m64n232k16 "
+          "m64n240k16 m64n248k16 m64n256k16"},
+    Group{"wgsparse32",
+          "m64n8k32 m64n16k32 m64n24k32 m64n32k32 m64n40k32 m64n48k32 m64n56k32 m64n64k32 "
+          "m64n72k32 m64n80k32 m64n88k32 m64n96k32 m64n104k32 m64n112k32 m64n120k32 "
+          "m64n128k32 m64n136k32 m64n144k32 m64n152k32 m64n160k32 m64n168k32 m64n176k32 "
+          "m64n184k32 m64n192k32 m64n200k32 m64n208k32 m64n216k32 m64n224k32 m64n232k32 "
+          "m64n240k32 m64n248k32 m64n256k32"},
+    Group{"wgsparse64",
+          "m64n8k64 m64n16k64 m64n24k64 m64n32k64 m64n40k64 m64n48k64 m64n56k64 m64n64k64 "
+          "m64n72k64 m64n80k64 m64n88k64 m64n96k64 m64n104k64 m64n112k64 m64n120k64 "
+          "m64n128k64 m64n136k64 m64n144k64 m64n152k64 m64n160k64 m64n168k64 m64n176k64 "
+          "m64n184k64 m64n192k64 m64n200k64 m64n208k64 m64n216k64 m64n224k64 m64n232k64 "
+          "m64n240k64 m64n248k64 m64n256k64"},
+    Group{"wgsparse8",
+          "m64n8k64 m64n16k64 m64n24k64 m64n32k64 m64n48k64 m64n64k64 m64n80k64 m64n96k64 "
+          "m64n112k64 m64n128k64 m64n144k64 m64n160k64 m64n176k64 m64n192k64 m64n208k64 "
+          "m64n224k64 m64n240k64 m64n256k64"},
     Group{"tcshape",
           "32x32b 16x64b 16x128b 16x256b 16x32bx2"},
+    Group{"acollector",
+          "collector::a::fill collector::a::use collector::a::lastuse collector::a::discard"},
+    Group{"tkind",
+          "kind::f16 kind::tf32 kind::f8f6f4 kind::i8"},
+    Group{"cta_group",
+          "cta_group::1 cta_group::2"},
+    Group{"decompress",
+          "b6x16_p32 b4x16_p64"},
     Group{"collector",
           "collector::b0::fill collector::b0::use collector::b0::lastuse collector::b0::discard "
           "collector::b1::fill collector::b1::use collector::b1::lastuse collector::b1::discard "
@@ -76,6 +110,16 @@ inline constexpr std::array groups{
           "add min max inc dec and or xor exch cas"},
     Group{"asem",
           "relaxed acquire release acq_rel"},
+    Group{"wspace",
+          "global shared shared::cta"},
+    Group{"msem",
+          "relaxed acquire"},
+    Group{"near",
+          "cta cluster"},
+    Group{"rsem",
+          "relaxed release"},
+    Group{"fsem",
+          "sc acq_rel acquire release"},
     Group{"aspace",
           "global shared shared::cta shared::cluster"},
 };
@@ -111,7 +155,8 @@ inline constexpr std::string_view known_words =
     "fill_mode ld_reduce acc::f32 "
     "acc::f16 scaled::n2::ue8m0 sp::ordered_metadata m8n8k32 m8n8k128 m16n16k16 "
     "a c d load store m16n8k128 m16n8k256 b8x16 b6x16_p32 b4x16_p64 scale_vec::1X "
-    "scale_vec::2X scale_vec::4X try_cancel query_cancel is_canceled get_first_ctaid "
+    "scale_vec::2X scale_vec::4X nc block16 block32 ignore_oob try_cancel query_cancel is_canceled "
+    "get_first_ctaid "
     "get_first_ctaid::x get_first_ctaid::y get_first_ctaid::z multicast::cluster::all ";
 // clang-format on
 

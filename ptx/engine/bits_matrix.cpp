@@ -102,7 +102,40 @@ void multiply_rows(const dot::Product& how, const dot::Factors& factors, const d
   dot::multiply_each(how, factors, rows);
 }
 
+float half_at(const Bits::Lanes& lanes, Cell cell) {
+  return single_of_half(static_cast<std::uint16_t>(bits_at(lanes, cell, 2)));
+}
+
+/// m8n8k4 of f16, which none of our chips has: the assembler makes it of single operations in f32.
+/// For a result in f32 a chain of products from zero, to which C is added; for one in f16 two
+/// pairs of products, added to C one after the other.
+void multiply_fours(Bits::Lanes& lanes, const Mma& mma) {
+  std::array<std::uint32_t, 64> result{};
+  bool half = mma.d_type == Type::f16;
+  for (unsigned i = 0; i < mma.m * mma.n; ++i) {
+    std::array<float, 4> a{}, b{};
+    for (unsigned k = 0; k < 4; ++k) {
+      a[k] = half_at(lanes, mma.a[i / mma.n * mma.k + k]);
+      b[k] = half_at(lanes, mma.b[k * mma.n + i % mma.n]);
+    }
+    float sum = accumulator(element_at(lanes, mma.c[i], mma.c_type), mma.c_type);
+    if (half) {
+      sum += __builtin_fmaf(a[1], b[1], a[0] * b[0]);
+      sum += __builtin_fmaf(a[3], b[3], a[2] * b[2]);
+      result[i] = rounded<Type::f16>(static_cast<double>(sum), 0, Rounding::rn).held;
+      continue;
+    }
+    float products = 0;
+    for (unsigned k = 0; k < 4; ++k) products = __builtin_fmaf(a[k], b[k], products);
+    sum += products;
+    result[i] = sum != sum ? 0x7FFFFFFFu : std::bit_cast<std::uint32_t>(sum);
+  }
+  for (unsigned i = 0; i < mma.m * mma.n; ++i)
+    std::memcpy(lanes.at(mma.d[i]), &result[i], half ? 2 : 4);
+}
+
 void multiply_floats(Bits::Lanes& lanes, const Mma& mma) {
+  if (mma.m == 8 && mma.k == 4 && mma.a_type == Type::f16) return multiply_fours(lanes, mma);
   dot::Product how = dot::product_of(mma);
   dot::Factors factors;
   dot::Rows rows;

@@ -37,7 +37,7 @@ PTX_EFFECT("atom{.asem}{.scope}{.aspace}.exch{.L2::cache_hint}.type d, [a], b{, 
         since(11, 20), atomic)
 PTX_EFFECT("atom{.asem}{.scope}{.aspace}.exch{.L2::cache_hint}.type d, [a], b{, c}", any_of(b128),
         0, since(83, 90), atomic)
-PTX_EFFECT("atom{.asem}{.scope}{.aspace}.cas{.L2::cache_hint}.type d, [a], b, c{, e}", masks, 0,
+PTX_EFFECT("atom{.asem}{.scope}{.aspace}.cas.type d, [a], b, c", masks, 0,
         since(11, 20), atomic)
 PTX_EFFECT("atom{.asem}{.scope}{.aspace}.cas.type d, [a], b, c", any_of(b16), 0, since(63, 70),
         atomic)
@@ -53,23 +53,23 @@ PTX_EFFECT("atom{.asem}{.scope}{.global}(.add|.min|.max).noftz{.L2::cache_hint}.
         " b{, c}", half_vectors, 0, since(81, 90), atomic)
 PTX_EFFECT("atom{.asem}{.scope}{.global}(.add|.min|.max).noftz{.L2::cache_hint}(.v2|.v4).type d,"
         " [a], b{, c}", pair_vectors, 0, since(81, 90), atomic)
-PTX_EFFECT("red{.asem}{.scope}{.aspace}.add{.L2::cache_hint}.type [a], b{, c}", added, 0,
+PTX_EFFECT("red{.rsem}{.scope}{.aspace}.add{.L2::cache_hint}.type [a], b{, c}", added, 0,
         since(12, 20), atomic)
-PTX_EFFECT("red{.asem}{.scope}{.aspace}(.min|.max){.L2::cache_hint}.type [a], b{, c}", ordered, 0,
+PTX_EFFECT("red{.rsem}{.scope}{.aspace}(.min|.max){.L2::cache_hint}.type [a], b{, c}", ordered, 0,
         since(31, 32), atomic)
-PTX_EFFECT("red{.asem}{.scope}{.aspace}(.inc|.dec){.L2::cache_hint}.type [a], b{, c}", any_of(u32),
+PTX_EFFECT("red{.rsem}{.scope}{.aspace}(.inc|.dec){.L2::cache_hint}.type [a], b{, c}", any_of(u32),
         0, since(12, 20), atomic)
-PTX_EFFECT("red{.asem}{.scope}{.aspace}(.and|.or|.xor){.L2::cache_hint}.type [a], b{, c}", masks,
+PTX_EFFECT("red{.rsem}{.scope}{.aspace}(.and|.or|.xor){.L2::cache_hint}.type [a], b{, c}", masks,
         0, since(12, 20), atomic)
-PTX_EFFECT("red{.asem}{.scope}{.aspace}.add.noftz{.L2::cache_hint}.type [a], b{, c}", half_words,
+PTX_EFFECT("red{.rsem}{.scope}{.aspace}.add.noftz{.L2::cache_hint}.type [a], b{, c}", half_words,
         0, since(63, 70), atomic)
-PTX_EFFECT("red{.asem}{.scope}{.aspace}.add.noftz{.L2::cache_hint}.type [a], b{, c}", brain_words,
+PTX_EFFECT("red{.rsem}{.scope}{.aspace}.add.noftz{.L2::cache_hint}.type [a], b{, c}", brain_words,
         0, since(78, 90), atomic)
-PTX_EFFECT("red{.asem}{.scope}{.global}.add{.L2::cache_hint}(.v2|.v4).type [a], b{, c}",
+PTX_EFFECT("red{.rsem}{.scope}{.global}.add{.L2::cache_hint}(.v2|.v4).type [a], b{, c}",
         any_of(f32), 0, since(81, 90), atomic)
-PTX_EFFECT("red{.asem}{.scope}{.global}(.add|.min|.max).noftz{.L2::cache_hint}.vec.type [a], b{,"
+PTX_EFFECT("red{.rsem}{.scope}{.global}(.add|.min|.max).noftz{.L2::cache_hint}.vec.type [a], b{,"
         " c}", half_vectors, 0, since(81, 90), atomic)
-PTX_EFFECT("red{.asem}{.scope}{.global}(.add|.min|.max).noftz{.L2::cache_hint}(.v2|.v4).type [a],"
+PTX_EFFECT("red{.rsem}{.scope}{.global}(.add|.min|.max).noftz{.L2::cache_hint}(.v2|.v4).type [a],"
         " b{, c}", pair_vectors, 0, since(81, 90), atomic)
 PTX_EFFECT("multimem.ld_reduce{.weak}{.global}(.add|.min|.max).type d, [a]", ordered, 0,
         since(81, 90), load)

@@ -13,7 +13,7 @@ inline constexpr Types atomic_types =
 // clang-format off
 PTX_CHAPTER
 PTX_EFFECT("bra{.uni} a",                      0, 0, always, branch)
-PTX_EFFECT("brx.idx{.uni} a, b",               0, 0, since(60, 30), unmodelled)
+PTX_EFFECT("brx.idx{.uni} a:u32, label",       0, 0, since(60, 30), unmodelled)
 PTX_EFFECT("call{.uni} a{, b, c, e}",          0, 0, always, unmodelled)
 PTX_EFFECT("ret{.uni}",                        0, 0, always, exit)
 PTX_EFFECT("exit",                             0, 0, always, exit)
@@ -31,20 +31,32 @@ PTX_EFFECT("barrier.cluster.arrive{.sem}{.aligned}", 0, 0, since(78, 90), cluste
 PTX_EFFECT("barrier.cluster.wait{.acquire}{.aligned}", 0, 0, since(78, 90), cluster_barrier)
 PTX_EFFECT("bar.warp.sync a",                  0, 0, since(60, 30), warp_barrier)
 PTX_EFFECT("membar(.cta|.gl|.sys)",            0, 0, since(14, 20), fence)
-PTX_EFFECT("fence{.sem}.scope",                0, 0, since(60, 70), fence)
+PTX_EFFECT("fence{.fsem}.scope",               0, 0, since(60, 70), fence)
 PTX_EFFECT("fence.mbarrier_init.release.cluster", 0, 0, since(80, 90), fence)
 PTX_EFFECT("fence.proxy.alias",                0, 0, since(75, 70), fence)
 PTX_EFFECT("fence.proxy.async",                0, 0, since(80, 90), fence)
 PTX_EFFECT("fence.proxy.async(.global|.shared::cta|.shared::cluster|.shared)", 0, 0, since(80, 90),
         fence)
-PTX_EFFECT("fence.proxy.async.shared::cta",    0, 0, since(80, 90), fence)
-PTX_EFFECT("fence.proxy.tensormap::generic.sem.scope{.global} {a, b}", 0, 0, since(83, 90), fence)
-PTX_EFFECT("fence.proxy.async::generic(.acquire|.release)(.sync_restrict::shared::cta|"
-        ".sync_restrict::shared::cluster).cluster", 0, 0, since(86, 90), fence)
-PTX_EFFECT("fence(.acquire|.release)(.sync_restrict::shared::cta|.sync_restrict::shared::cluster)"
-        ".cluster", 0, 0, since(86, 90), fence)
-PTX_EFFECT("red.async{.relaxed}{.cluster}{.shared::cluster}.mbarrier::complete_tx::bytes.aop.type"
-        " [a], b, [c]", words_and_longs | any_of(b32), 0, since(81, 90), store_async)
+PTX_EFFECT("fence.proxy.tensormap::generic.release.scope{.global}", 0, 0, since(83, 90), fence)
+PTX_EFFECT("fence.proxy.tensormap::generic.acquire.scope [a], n", 0, 0, since(83, 90), fence)
+PTX_EFFECT("fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster", 0, 0,
+        since(86, 90), fence)
+PTX_EFFECT("fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster", 0, 0,
+        since(86, 90), fence)
+PTX_EFFECT("fence.acquire.sync_restrict::shared::cluster.cluster", 0, 0, since(86, 90), fence)
+PTX_EFFECT("fence.release.sync_restrict::shared::cta.cluster", 0, 0, since(86, 90), fence)
+PTX_EFFECT("red.async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::bytes(.inc|.dec)"
+        ".type [a], b{, [c]}", any_of(u32), 0, since(81, 90), store_async)
+PTX_EFFECT("red.async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::bytes(.min|.max)"
+        ".type [a], b{, [c]}", any_of(u32, s32), 0, since(81, 90), store_async)
+PTX_EFFECT("red.async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::bytes(.and|.or|.xor)"
+        ".type [a], b{, [c]}", any_of(b32), 0, since(81, 90), store_async)
+PTX_EFFECT("red.async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::bytes.add.type [a],"
+        " b{, [c]}", any_of(u32, s32, u64), 0, since(81, 90), store_async)
+PTX_EFFECT("red.async.release(.gpu|.sys){.global}.add.type [a], b{, [c]}", words_and_longs, 0,
+        only_on(87, 100), unmodelled)
+PTX_EFFECT("red.async.mmio.release.sys{.global}.add.type [a], b{, [c]}", words_and_longs, 0,
+        only_on(87, 100), unmodelled)
 PTX_EFFECT("vote.sync(.all|.any|.uni).pred d, a, b", 0, 0, since(60, 30), vote)
 PTX_EFFECT("vote.sync.ballot.b32 d, a, b",     0, 0, since(60, 30), vote)
 PTX_EFFECT("vote(.all|.any|.uni).pred d, a",   0, 0, since(12, 20), vote)
@@ -60,16 +72,16 @@ PTX_EFFECT("elect.sync d, a",                  0, 0, since(80, 90), elect)
 PTX_EFFECT("shfl.sync(.up|.down|.bfly|.idx).b32 d, a, b, c, e", 0, 0, since(60, 30), shuffle)
 PTX_EFFECT("shfl(.up|.down|.bfly|.idx).b32 d, a, b, c", 0, 0, since(30, 30), shuffle)
 PTX_EFFECT("griddepcontrol(.launch_dependents|.wait)", 0, 0, since(78, 90), nothing)
-PTX_EFFECT("nanosleep.u32 a",                  0, 0, since(63, 70), nothing)
-PTX_EFFECT("pmevent a",                        0, 0, since(14, 20), nothing)
-PTX_EFFECT("setmaxnreg(.inc|.dec).sync.aligned.u32 a", 0, 0, only_on(80, 90), nothing)
+PTX_EFFECT("nanosleep.u32 a:u32",              0, 0, since(63, 70), nothing)
+PTX_EFFECT("pmevent n",                        0, 0, since(14, 20), nothing)
+PTX_EFFECT("setmaxnreg(.inc|.dec).sync.aligned.u32 n", 0, 0, only_on(80, 90), nothing)
 PTX_EFFECT("clusterlaunchcontrol.try_cancel.async{.shared::cta}.mbarrier::complete_tx::bytes"
         "{.multicast::cluster::all}.b128 [a], [b]", 0, 0, only_on(86, 100), unmodelled)
-PTX_EFFECT("clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 d, a", 0, 0, only_on(86, 100),
-        unmodelled)
+PTX_EFFECT("clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 d:pred, a:b128", 0, 0,
+        only_on(86, 100), unmodelled)
 PTX_EFFECT("clusterlaunchcontrol.query_cancel(.get_first_ctaid::x|.get_first_ctaid::y|"
-        ".get_first_ctaid::z).b32.b128 d, a", 0, 0, only_on(86, 100), unmodelled)
-PTX_EFFECT("clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 d, a", 0, 0,
+        ".get_first_ctaid::z).b32.b128 d:b32, a:b128", 0, 0, only_on(86, 100), unmodelled)
+PTX_EFFECT("clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 d:b32, a:b128", 0, 0,
         only_on(86, 100), unmodelled)
 PTX_CHAPTER_END
 // clang-format on

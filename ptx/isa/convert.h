@@ -36,11 +36,16 @@ PTX_EFFECT("cvt(.rn|.rz).satfinite{.relu}.type.other d, a", any_of(tf32), any_of
         since(86, 100), convert)
 PTX_EFFECT("cvt.rn.satfinite{.relu}.type.other d, a, b", bytes_x2, any_of(f32), since(81, 89),
         convert)
+PTX_EFFECT("cvt.rn.satfinite{.relu}.type.other d, a, b", bytes_x2, any_of(f32), since(78, 90),
+        convert)
 PTX_EFFECT("cvt.rn.satfinite{.relu}.type.other d, a", bytes_x2, any_of(f16x2), since(81, 89),
+        convert)
+PTX_EFFECT("cvt.rn.satfinite{.relu}.type.other d, a", bytes_x2, any_of(f16x2), since(78, 90),
         convert)
 PTX_EFFECT("cvt.rn.satfinite{.relu}.type.other d, a", bytes_x2, any_of(bf16x2), only_on(91, 100),
         convert)
 PTX_EFFECT("cvt.rn{.relu}.type.other d, a", any_of(f16x2), bytes_x2, since(81, 89), convert)
+PTX_EFFECT("cvt.rn{.relu}.type.other d, a", any_of(f16x2), bytes_x2, since(78, 90), convert)
 PTX_EFFECT("cvt.rn{.satfinite}{.relu}.type.other d, a", any_of(bf16x2), bytes_x2 | narrow_x2,
         only_on(92, 100), convert)
 PTX_EFFECT("cvt.rn{.satfinite}{.relu}.scaled::n2::ue8m0.type.other d, a, b", any_of(bf16x2),

@@ -55,9 +55,10 @@ PTX_ROW("abs.type         d, a", any_of(s16, s32, s64), always, select(a < liter
 PTX_ROW("neg.type         d, a",              any_of(s16, s32, s64), always, -a)
 PTX_ROW("min.type         d, a, b",           integers,        always, smaller(a, b))
 PTX_ROW("max.type         d, a, b",           integers,        always, larger(a, b))
-PTX_ROW("min.relu.type    d, a, b", any_of(s32), since(80, 90),
+PTX_ROW("min.relu.type    d, a, b", any_of(s32, s16x2), since(80, 90),
         larger(smaller(a, b), literal(a, 0)))
-PTX_ROW("max.relu.type    d, a, b", any_of(s32), since(80, 90), larger(larger(a, b), literal(a, 0)))
+PTX_ROW("max.relu.type    d, a, b", any_of(s32, s16x2), since(80, 90),
+        larger(larger(a, b), literal(a, 0)))
 PTX_ROW("min.type         d, a, b",           packed,          since(80, 90), smaller(a, b))
 PTX_ROW("max.type         d, a, b",           packed,          since(80, 90), larger(a, b))
 PTX_ROW("popc.type        d:u32, a", bits32_64, since(20, 20),

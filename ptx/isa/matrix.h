@@ -83,9 +83,12 @@ PTX_EFFECT("mma.sync.aligned(.m16n8k4|.m16n8k8|.m16n8k16).row.col{.rnd}.f64.f64.
         " c", 0, 0, since(78, 90), multiply)
 PTX_EFFECT("mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale{.scale_vec::1X}.f32.type"
         ".other.f32.ue8m0 d, a, b, c, e, g, h, i", small_in, small_in, only_on(87, 120), unmodelled)
-PTX_EFFECT("mma.sync.aligned.m16n8k64.row.col(.kind::mxf4|.kind::mxf4nvf4).block_scale"
-        "{.scale_vec::2X}{.scale_vec::4X}.f32.e2m1.e2m1.f32.type d, a, b, c, e, g, h, i",
-        any_of(ue8m0, ue4m3), 0, only_on(87, 120), unmodelled)
+PTX_EFFECT("mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale{.scale_vec::2X}.f32.e2m1.e2m1"
+        ".f32.ue8m0 d, a, b, c, e, g, h, i", 0, 0, only_on(87, 120), unmodelled)
+PTX_EFFECT("mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1"
+        ".e2m1.f32.ue8m0 d, a, b, c, e, g, h, i", 0, 0, only_on(87, 120), unmodelled)
+PTX_EFFECT("mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1"
+        ".e2m1.f32.ue4m3 d, a, b, c, e, g, h, i", 0, 0, only_on(87, 120), unmodelled)
 PTX_SPARSE("(.m16n8k16|.m16n8k32).row.col.f16.f16.f16.f16", 0, 0, 80)
 PTX_SPARSE("(.m16n8k16|.m16n8k32).row.col.f32.f16.f16.f32", 0, 0, 80)
 PTX_SPARSE("(.m16n8k16|.m16n8k32).row.col.f32.bf16.bf16.f32", 0, 0, 80)
@@ -94,11 +97,11 @@ PTX_SPARSE("(.m16n8k32|.m16n8k64).row.col{.satfinite}.s32.type.other.s32", bytes
 PTX_SPARSE("(.m16n8k64|.m16n8k128).row.col{.satfinite}.s32.type.other.s32", nibbles_in, nibbles_in,
         80)
 PTX_SPARSE(".m16n8k64.row.col.f32.type.other.f32", fp8_in, fp8_in, 89)
-PTX_EFFECT("wmma.load(.a|.b).sync.aligned(.row|.col).m16n16k16{.space}.f16 d, [a]{, b}", 0, 0,
+PTX_EFFECT("wmma.load(.a|.b).sync.aligned(.row|.col).m16n16k16{.wspace}.f16 d, [a]{, b}", 0, 0,
         since(60, 70), load_fragment)
-PTX_EFFECT("wmma.load.c.sync.aligned(.row|.col).m16n16k16{.space}.type d, [a]{, b}",
+PTX_EFFECT("wmma.load.c.sync.aligned(.row|.col).m16n16k16{.wspace}.type d, [a]{, b}",
         any_of(f16, f32), 0, since(60, 70), load_fragment)
-PTX_EFFECT("wmma.store.d.sync.aligned(.row|.col).m16n16k16{.space}.type [a], b{, c}",
+PTX_EFFECT("wmma.store.d.sync.aligned(.row|.col).m16n16k16{.wspace}.type [a], b{, c}",
         any_of(f16, f32), 0, since(60, 70), store_fragment)
 PTX_EFFECT("wmma.mma.sync.aligned(.row|.col)(.row|.col).m16n16k16.type.other d, a, b, c",
         any_of(f16, f32), any_of(f16, f32), since(60, 70), multiply)

@@ -64,8 +64,15 @@ TEST_CASE("the type of a register belongs to the candidate") {
   CHECK(normal(".reg .b32 r; mov.b32 r, 1;") != normal(".reg .f32 r; mov.b32 r, 1;"));
 }
 
+TEST_CASE("a register of four lanes is not one of one") {
+  std::string vector = normal(".reg .v4 .b32 q; mov.b32 q.x, 1;");
+  CHECK(vector == normal(".reg .v4 .b32 %v<3>; mov.b32 %v2.x, 1;"));
+  CHECK(vector != normal(".reg .v2 .b32 q; mov.b32 q.x, 1;"));
+  CHECK(vector != normal(".reg .v4 .b32 q; mov.b32 q.y, 1;"));
+}
+
 TEST_CASE("a normal form parses and is its own normal form") {
-  std::vector<std::string> texts{around(plain)};
+  std::vector<std::string> texts{around(plain), around(".reg .v4 .b32 q; mov.b32 q.x, 1;")};
   for (const std::filesystem::path& path : shipped_ptx()) texts.push_back(slurp(path));
   for (const std::string& text : texts) {
     Parsed parsed = parse(text, "a.ptx");

@@ -149,6 +149,8 @@ TEST_CASE("hand-written spellings are read") {
         "mov.b32 {%rs1, _}, %r1;",
         "mov.u32 %r1, %tid.x;",
         "mov.u32 %r1, global_smem+16;",
+        "mov.u64 %rd1, table[3];",
+        "mov.u32 %v1.x, %v0.w;",
         "ld.shared.b32 %r1, [global_smem+16];",
         "ld.shared.b32 %r1, [global_smem+4*4+1];",
         "ld.shared.v1.b32 {%r1}, [%r2];",
@@ -207,6 +209,9 @@ TEST_CASE("spellings that miss by little are refused") {
                            ".shared .align 3 .b8 x;",
                            "setp.lt.f32 %p1|, %f1, %f2;",
                            "mov.u32 %r1, #;",
+                           "mov.u64 %rd1, table[];",
+                           "mov.u64 %rd1, table[1;",
+                           ".reg .v3 .b32 v;",
                            "call (a, f;",
                            "selp.b32 %r1, %r2, %r3, !;",
                            "mov.b32 %r1, {{{{{{{1}}}}}}};"})

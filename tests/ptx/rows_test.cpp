@@ -29,6 +29,31 @@ TEST_CASE("a shift beyond the width gives zero, or the sign") {
   CHECK(word("shr.u32 %r3, %r1, %r2;", 0x80000001, 40) == 0);
 }
 
+TEST_CASE("a vector register is moved as a whole and by its lanes") {
+  CHECK(word(".reg .v2 .u32 %v<2>;\nld.global.v2.u32 %v0, [%in];\nmov.u32 %v1.x, %v0.y;\n"
+             "mov.u32 %v1.y, %v0.r;\nsub.u32 %r3, %v1.x, %v1.y;",
+             5, 12) == 7);
+}
+
+TEST_CASE("an element of a variable lies behind those before it") {
+  const std::string declared = ".shared .align 4 .u32 room[4];\nmov.u32 %r4, room";
+  CHECK(word(declared + "[3];\nmov.u32 %r5, room;\nsub.u32 %r3, %r4, %r5;", 0) == 12);
+  CHECK(word(declared + "+3;\nmov.u32 %r5, room;\nsub.u32 %r3, %r4, %r5;", 0) == 3);
+}
+
+TEST_CASE("NaN of sixteen bits is canonical when it is converted to its own type") {
+  CHECK(word("cvt.u16.u32 %h1, %r1;\ncvt.f16.f16 %h2, %h1;\ncvt.u32.u16 %r3, %h2;", 0xFE05) ==
+        0x7FFF);
+  CHECK(word("cvt.u16.u32 %h1, %r1;\ncvt.f16.f16 %h2, %h1;\ncvt.u32.u16 %r3, %h2;", 0xFC00) ==
+        0xFC00);
+  CHECK(word("cvt.u16.u32 %h1, %r1;\nmov.b16 %h2, %h1;\ncvt.u32.u16 %r3, %h2;", 0xFE05) == 0xFE05);
+}
+
+TEST_CASE("packed halves are bounded below by zero with .relu, each by itself") {
+  CHECK(word("max.relu.s16x2 %r3, %r1, %r2;", 0xFFFF0005, 0xFFF00003) == 0x00000005);
+  CHECK(word("min.relu.s16x2 %r3, %r1, %r2;", 0x00070005, 0x00090003) == 0x00070003);
+}
+
 TEST_CASE("signed and unsigned differ where they must") {
   CHECK(word("max.s32 %r3, %r1, %r2;", 0xFFFFFFFF, 1) == 1);
   CHECK(word("max.u32 %r3, %r1, %r2;", 0xFFFFFFFF, 1) == 0xFFFFFFFF);

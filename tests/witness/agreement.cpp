@@ -16,6 +16,8 @@ constexpr std::size_t lines_of_a_class = 1000;
 void count(Tally& tally, const Written& written, const std::string& refusal) {
   Taken table = table_takes(written);
   bool assembler = refusal.empty();
+  // Its parser is laxer than what follows it.
+  if (assembler && !table.takes) assembler = assembles(written);
   ++tally.lines;
   tally.illegal += !assembler && written.edit != EditKind::none;
   if (table.takes == assembler) {

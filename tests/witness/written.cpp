@@ -188,7 +188,8 @@ std::string module_before(const std::string& target, unsigned version) {
          "\n.target " + target +
          "\n.address_size 64\n.func nothing()\n{\nret;\n}\n"
          ".visible .entry k(.param .u64 out, .param .align 16 .b8 in[64])\n{\n"
-         ".reg .b16 %h<16>; .reg .b32 %r<16>; .reg .b64 %l<16>; .reg .pred %p<8>;\n" +
+         ".reg .b8 %b<16>; .reg .b16 %h<16>; .reg .b32 %r<16>; .reg .b64 %l<16>; .reg .pred "
+         "%p<8>;\n" +
          (version >= 83 && target != "sm_89" && target != "sm_80" ? ".reg .b128 %q<4>;\n" : "\n") +
          ".shared .align 128 .b8 room[1024];\nplaces: .branchtargets end;\n";
 }
@@ -205,6 +206,18 @@ Taken table_takes(const Written& written) {
   Result<Program> program = decode(parsed.module, "k");
   if (!program) return {false, program.error().what};
   return {true, ""};
+}
+
+bool assembles(const Written& written) {
+  Scratch scratch;
+  std::filesystem::path file = scratch.path() / "line.ptx";
+  std::string text = module_before(written.target, written.version) + written.line + "\n" +
+                     std::string(module_behind);
+  if (!write_file(file, text)) return true;
+  auto end =
+      run_process({"ptxas", "-arch=" + written.target, "-O0", file.string(), "-o", "/dev/null"}, "",
+                  {std::chrono::seconds(5), 0, 0, 64u << 20});
+  return !end || (end->status == 0 && end->signal == 0);
 }
 
 Result<std::vector<std::string>> assembler_takes(const std::vector<const Written*>& lines) {

@@ -68,8 +68,32 @@ std::optional<Texts> matrix_move(const Instance& instance, Draw& draw) {
   return instance.opcode() == "ldmatrix" ? Texts{vector, at} : Texts{at, vector};
 }
 
+/// Sparse products and those of single bits, which no kernel has: m64nNkK, N of D's columns.
+Texts rare_wgmma(const Instance& instance, Draw& draw) {
+  std::string_view shape = instance.word_with("m64n");
+  std::size_t n = std::stoul(std::string(shape.substr(4)));
+  bool sparse = instance.has("sp"), bits = instance.has("b1");
+  std::vector<std::string_view> of_types;
+  for (std::string_view word : instance.words)
+    if (type_named(word)) of_types.push_back(word);
+  bool half_result = of_types[0] == "f16";
+  std::size_t count = half_result ? n / 4 : n / 2;
+  bool registers = draw.one_in(2);
+  Texts texts{vector_of(Type::b32, count, draw),
+              registers ? vector_of(Type::b32, 4, draw) : reg(Type::b64, draw),
+              reg(Type::b64, draw)};
+  if (sparse) texts.insert(texts.end(), {reg(Type::b32, draw), "0"});
+  texts.push_back(reg(Type::pred, draw));
+  bool integer = bits || instance.has("s8") || instance.has("u8");
+  if (!integer) texts.insert(texts.end(), {"1", "1"});
+  if (of_types[1] == "f16" || of_types[1] == "bf16")
+    texts.insert(texts.end(), registers ? 1 : 2, "0");
+  return texts;
+}
+
 /// The operands that a kernel of the witness has, whose text has one line of the instruction.
 std::optional<Texts> wgmma(const Instance& instance, Draw& draw) {
+  if (instance.has("sp") || instance.has("b1")) return rare_wgmma(instance, draw);
   std::vector<Kernel> kernels = warpgroup_kernels(instance);
   if (kernels.empty()) return std::nullopt;
   const Kernel& kernel = kernels[draw.below(kernels.size())];
@@ -142,8 +166,10 @@ std::optional<Texts> tensor_texts(const Instance& instance, Draw& draw) {
   if (instance.has("cp")) return Texts{t, reg(Type::b64, draw)};
   if (instance.has("shift")) return Texts{t};
   if (instance.has("mma")) {
-    Texts texts{t, draw.one_in(2) ? t : reg(Type::b64, draw), reg(Type::b64, draw),
-                reg(Type::b32, draw)};
+    bool in_tensor = instance.has("ashift") || draw.one_in(2);
+    Texts texts{t, in_tensor ? t : reg(Type::b64, draw), reg(Type::b64, draw)};
+    if (instance.has("sp")) texts.push_back(t);
+    texts.push_back(reg(Type::b32, draw));
     if (instance.has("block_scale")) texts.insert(texts.end(), {t, t});
     texts.push_back(reg(Type::pred, draw));
     return texts;

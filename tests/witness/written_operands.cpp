@@ -8,6 +8,7 @@ namespace lathe::ptx::witness {
 std::string reg(Type type, Draw& draw) {
   std::string number = std::to_string(1 + draw.below(12));
   if (type == Type::pred) return "%p" + std::to_string(1 + draw.below(6));
+  if (width_of(type) == 8 && !is_integer(type)) return "%b" + number;
   switch (cell_bytes(type)) {
     case 2:
       return "%h" + number;
@@ -76,16 +77,18 @@ std::optional<Texts> memory(const Instance& instance, Draw& draw) {
   if (opcode == "ld" || opcode == "ldu") {
     texts = {several(type, count, draw), address(instance, draw)};
     add_policy(texts, instance, draw);
+  } else if (opcode == "st" && instance.has("bulk")) {
+    texts = {shared_address(draw), draw.one_in(2) ? "64" : reg(Type::b64, draw), "0"};
   } else if (opcode == "st") {
     texts = {address(instance, draw), several(type, count, draw)};
-    if (instance.has("async")) texts.push_back(shared_address(draw));
+    if (instance.has("mbarrier::complete_tx::bytes")) texts.push_back(shared_address(draw));
     add_policy(texts, instance, draw);
   } else if (opcode == "atom" || opcode == "red") {
     if (opcode == "atom") texts.push_back(several(type, count, draw));
     texts.push_back(address(instance, draw));
     texts.push_back(several(type, count, draw));
     if (instance.has("cas")) texts.push_back(several(type, count, draw));
-    if (instance.has("async")) texts.push_back(shared_address(draw));
+    if (instance.has("mbarrier::complete_tx::bytes")) texts.push_back(shared_address(draw));
     add_policy(texts, instance, draw);
   } else if (opcode == "prefetch" || opcode == "prefetchu") {
     texts = {address(instance, draw)};
@@ -137,8 +140,11 @@ std::optional<Texts> copy(const Instance& instance, Draw& draw) {
              shared_address(draw)};
   else
     texts = {global_address(draw), shared_address(draw), bytes};
-  if (instance.has("im2col") && dims >= 3 && (completes || instance.has("prefetch")))
+  bool loads = completes || instance.has("prefetch");
+  if (instance.has("im2col") && dims >= 3 && loads)
     texts.push_back(vector_of(Type::b16, dims - 2, draw));
+  if (!instance.word_with("im2col::w").empty() && loads)
+    texts.push_back(vector_of(Type::b16, 2, draw));
   if (instance.has("multicast::cluster")) texts.push_back(reg(Type::b16, draw));
   add_policy(texts, instance, draw);
   return texts;

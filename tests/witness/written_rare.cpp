@@ -5,11 +5,8 @@
 namespace lathe::ptx::witness {
 namespace {
 
-/// Of 8 bits a lone element lies in a register of 16.
-Type held_by(Type type) { return width_of(type) < 16 ? Type::b16 : untyped_of(type); }
-
 std::optional<Texts> multimem(const Instance& instance, Draw& draw) {
-  std::string value = several(held_by(instance.type), vector_count(instance), draw);
+  std::string value = several(instance.type, vector_count(instance), draw);
   std::string at = global_address(draw);
   return instance.has("ld_reduce") ? Texts{value, at} : Texts{at, value};
 }
@@ -17,12 +14,13 @@ std::optional<Texts> multimem(const Instance& instance, Draw& draw) {
 std::optional<Texts> tensormap(const Instance& instance, Draw& draw) {
   bool shared = instance.has("shared::cta");
   std::string at = shared ? shared_address(draw) : global_address(draw);
-  if (instance.has("cp_fenceproxy")) return Texts{global_address(draw), shared_address(draw), "128"};
+  if (instance.has("cp_fenceproxy"))
+    return Texts{global_address(draw), shared_address(draw), "128"};
   // Fields that choose one of few take a number, the others a register too.
   bool choice = instance.has("elemtype") || instance.has("interleave_layout") ||
                 instance.has("swizzle_mode") || instance.has("swizzle_atomicity") ||
                 instance.has("fill_mode");
-  std::string value = choice ? "1" : reg(instance.type, draw);
+  std::string value = choice ? "1" : reg(instance.has("b64") ? Type::b64 : Type::b32, draw);
   if (instance.row->signature.operands_max == 3) return Texts{at, "0", value};
   return Texts{at, value};
 }
