@@ -63,7 +63,10 @@ Option whole(CLI::App& app, const std::string& name, Value& value, const std::st
 
 }  // namespace
 
-Option Option::required() { return Option(option_->required()); }
+Option Option::required() {
+  option_->required();
+  return *this;
+}
 Option Option::narrow(std::uint64_t low, std::uint64_t high) {
   CLI::Validator& check = *option_->get_validator(range);
   check.operation(whole_number(low, high));
@@ -76,7 +79,8 @@ Option Option::between(int low, int high) {
 }
 Option Option::positive() { return narrow(1, most_); }
 Option Option::between(double low, double high) {
-  return Option(option_->check(real_number(low, high)));
+  option_->check(real_number(low, high));
+  return *this;
 }
 Option Option::not_negative() { return between(0.0, unbounded); }
 Option Option::one_of(std::initializer_list<std::string> values) {
@@ -87,9 +91,13 @@ Option Option::one_of(std::initializer_list<std::string> values) {
   };
   std::string all;
   for (const std::string& one : known) all += (all.empty() ? "" : ", ") + one;
-  return Option(option_->check(CLI::Validator(check, all)));
+  option_->check(CLI::Validator(check, all));
+  return *this;
 }
-Option Option::expected(int count) { return Option(option_->expected(count)); }
+Option Option::expected(int count) {
+  option_->expected(count);
+  return *this;
+}
 
 Option App::add_option(const std::string& name, std::string& value, const std::string& help) {
   return Option(app_->add_option(name, value, help));
