@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "base/digest.h"
+#include "base/environment.h"
 #include "base/files.h"
 #include "base/json.h"
 
@@ -67,8 +68,8 @@ Result<std::unique_ptr<store::Store>> open_store(const std::filesystem::path& pl
   store::StoreOptions options;
   options.program = program;
   // A test fills a small disk; everybody else keeps the store's own margin.
-  if (const char* margin = std::getenv("LATHE_STORE_FREE_BYTES_MIN"))
-    options.free_bytes_min = std::strtoull(margin, nullptr, 10);
+  if (auto margin = environment_variable("LATHE_STORE_FREE_BYTES_MIN"))
+    options.free_bytes_min = std::strtoull(margin->c_str(), nullptr, 10);
   return store::Store::open(place, options);
 }
 

@@ -20,10 +20,12 @@ namespace lathe::cli {
 /// One option as declared; each word narrows what it takes.
 class Option {
  public:
-  explicit Option(CLI::Option* option) : option_(option) {}
+  /// `most` is what a whole number may be at most.
+  explicit Option(CLI::Option* option, std::uint64_t most = 0) : option_(option), most_(most) {}
   Option required();
   Option between(int low, int high);
   Option between(double low, double high);
+  /// A whole number from 1.
   Option positive();
   Option not_negative();
   Option one_of(std::initializer_list<std::string> values);
@@ -31,7 +33,10 @@ class Option {
   Option expected(int count);
 
  private:
+  Option narrow(std::uint64_t low, std::uint64_t high);
+
   CLI::Option* option_;
+  std::uint64_t most_;
 };
 
 /// A subcommand, or the program itself.
@@ -69,5 +74,8 @@ class App {
   CLI::App* app_;
   std::vector<std::unique_ptr<App>> owned_;
 };
+
+/// "lathe cluster admit": what a person types for it.
+std::string command_of(const CLI::App& app);
 
 }  // namespace lathe::cli

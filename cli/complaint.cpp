@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "base/files.h"
-#include "base/json.h"
+#include "cli/document.h"
 #include "cli/exit_status.h"
 
 namespace lathe::cli {
@@ -65,9 +65,7 @@ int say(int status, const std::vector<Error>& errors, Form form) {
     std::fprintf(stderr, "and %zu more\n", errors.size() - complaints_max);
     document["further"] = errors.size() - complaints_max;
   }
-  // A path may hold any bytes, JSON only text.
-  if (form == Form::json)
-    std::printf("%s\n", document.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+  if (form == Form::json) print_document(document);
   return status;
 }
 
@@ -94,5 +92,9 @@ int complain(const std::vector<Error>& errors, Form form) {
 }
 
 int complain_with(int status, const Error& error, Form form) { return say(status, {error}, form); }
+
+int complain_with(int status, const std::vector<Error>& errors, Form form) {
+  return say(status, errors, form);
+}
 
 }  // namespace lathe::cli

@@ -25,5 +25,6 @@ int complain(const std::vector<Error>& errors, Form form = Form::text);
 
 /// The same, ending with this status.
 int complain_with(int status, const Error& error, Form form = Form::text);
+int complain_with(int status, const std::vector<Error>& errors, Form form = Form::text);
 
 }  // namespace lathe::cli

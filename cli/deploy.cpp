@@ -4,6 +4,7 @@
 
 #include "cli/complaint.h"
 #include "cli/deployment.h"
+#include "cli/document.h"
 #include "cli/exit_status.h"
 #include "cli/store_place.h"
 #include "cli/subcommand.h"
@@ -15,7 +16,13 @@ struct Options {
   std::optional<std::uint64_t> run;
   std::string store, contract, file, winners, triton_override, cubin;
   std::uint64_t seed = 0;
-  bool unproved = false;
+  bool unproved = false, json = false;
+
+  std::string folder() const { return winners + triton_override + cubin; }
+  const char* form() const {
+    if (!winners.empty()) return "winners";
+    return triton_override.empty() ? "cubin" : "triton_override";
+  }
 };
 
 Result<Chosen> choose(const Options& options) {
@@ -26,52 +33,75 @@ Result<Chosen> choose(const Options& options) {
   return deployments_of_run(**store, options.run, options.contract, options.unproved);
 }
 
-int say(const Chosen& chosen, const std::string& folder) {
-  for (const std::string& line : chosen.without) std::fprintf(stderr, "%s\n", line.c_str());
+Json document(const Chosen& chosen, const Options& options) {
+  Json json;
+  json["schema"] = "lathe/deploy/1";
+  json["form"] = options.form();
+  json["folder"] = options.folder();
+  json["deployed"] = Json::array();
   for (const Deployment& deployment : chosen.deployments)
-    std::printf("%s: %s for %s, candidate %s of contract %s, %s\n", folder.c_str(),
-                deployment.contract().name.c_str(), deployment.contract().target.c_str(),
-                short_hex(deployment.assembled.candidate).c_str(),
-                short_hex(deployment.contract().identity()).c_str(),
-                deployment.proved ? "proved" : "NOT proved");
-  return std::fflush(stdout) == 0 ? exit_done : exit_io;
+    json["deployed"].push_back({{"name", deployment.contract().name},
+                                {"target", deployment.contract().target},
+                                {"contract", hex(deployment.contract().identity())},
+                                {"candidate", hex(deployment.assembled.candidate)},
+                                {"proved", deployment.proved}});
+  json["without"] = chosen.without;
+  return json;
+}
+
+int say(const Chosen& chosen, const Options& options) {
+  for (const std::string& line : chosen.without) std::fprintf(stderr, "%s\n", line.c_str());
+  if (chosen.deployments.empty()) std::fprintf(stderr, "nothing to deploy\n");
+  if (!options.json)
+    for (const Deployment& deployment : chosen.deployments)
+      std::printf("%s: %s for %s, candidate %s of contract %s, %s\n", options.folder().c_str(),
+                  deployment.contract().name.c_str(), deployment.contract().target.c_str(),
+                  short_hex(deployment.assembled.candidate).c_str(),
+                  short_hex(deployment.contract().identity()).c_str(),
+                  deployment.proved ? "proved" : "NOT proved");
+  int said = options.json ? print_document(document(chosen, options))
+                          : (std::fflush(stdout) == 0 ? exit_done : exit_io);
+  return said == exit_done && chosen.deployments.empty() ? exit_no : said;
+}
+
+Result<Done> write(const Chosen& chosen, const Options& options) {
+  std::string folder = options.folder();
+  std::error_code code;
+  if (std::filesystem::exists(folder, code))
+    return Error{Fault::unavailable,
+                 "it is there already",
+                 "remove it, or name another folder",
+                 {folder, 0, 0},
+                 Absent::file};
+  if (!options.winners.empty()) return write_winners(chosen, folder);
+  if (!options.triton_override.empty()) return write_override(chosen, folder);
+  return write_cubin(chosen, folder);
 }
 
 int run(const Options& options) {
+  Form form = form_of(options.json);
   int forms = !options.winners.empty() + !options.triton_override.empty() + !options.cubin.empty();
   if (forms != 1)
-    return complain_with(exit_usage, Error{Fault::malformed,
-                                           "say what is to be written",
-                                           "one of --winners, --triton-override and --cubin, "
-                                           "each with a folder",
-                                           {}});
+    return complain_with(exit_usage,
+                         Error{Fault::malformed,
+                               "say what is to be written",
+                               "one of --winners, --triton-override and --cubin, "
+                               "each with a folder",
+                               {}},
+                         form);
   if (!options.file.empty() && options.contract.empty())
     return complain_with(
         exit_usage,
-        Error{Fault::malformed, "--file needs --contract", "name the contract's directory", {}});
+        Error{Fault::malformed, "--file needs --contract", "name the contract's directory", {}},
+        form);
   Result<Chosen> chosen = choose(options);
-  if (!chosen) return complain(chosen.error());
-  if (chosen->deployments.empty()) {
-    for (const std::string& line : chosen->without) std::fprintf(stderr, "%s\n", line.c_str());
-    std::fprintf(stderr, "nothing to deploy\n");
-    return exit_no;
+  if (!chosen) return complain(chosen.error(), form);
+  if (chosen->deployments.empty()) return say(*chosen, options);
+  if (Result<Done> done = write(*chosen, options); !done) {
+    bool refused = done.error().fault == Fault::malformed;
+    return complain_with(refused ? exit_no : exit_status(done.error()), done.error(), form);
   }
-  std::string folder = options.winners + options.triton_override + options.cubin;
-  std::error_code code;
-  if (std::filesystem::exists(folder, code))
-    return complain(Error{Fault::unavailable,
-                          "it is there already",
-                          "remove it, or name another folder",
-                          {folder, 0, 0},
-                          Absent::file});
-  Result<Done> done = !options.winners.empty()           ? write_winners(*chosen, folder)
-                      : !options.triton_override.empty() ? write_override(*chosen, folder)
-                                                         : write_cubin(*chosen, folder);
-  if (!done) {
-    complain(done.error());
-    return done.error().fault == Fault::malformed ? exit_no : exit_status(done.error());
-  }
-  return say(*chosen, folder);
+  return say(*chosen, options);
 }
 
 }  // namespace
@@ -91,6 +121,7 @@ Body declare_deploy(App& app) {
   app.add_option("--triton-override", options->triton_override,
                  "write Triton's override folder with a cache of its own");
   app.add_option("--cubin", options->cubin, "write cubin, C header and loader");
+  app.add_flag("--json", options->json, "one JSON document on standard output");
   return [options] { return run(*options); };
 }
 

@@ -38,13 +38,38 @@ Result<Assembled> assembled_of(std::shared_ptr<const Contract> contract, std::st
   return *assembled.passed();
 }
 
+/// What a store holds that has no run: kernels of people, which `lathe try` admitted.
+Error no_run(const store::Store& store) {
+  Error error{Fault::malformed,
+              "the store has no run",
+              "lathe lower starts one",
+              {store.path().string(), 0, 0}};
+  auto contracts = contracts_named(store, "");
+  if (!contracts) return error;
+  std::string admitted;
+  for (const Digest& contract : *contracts) {
+    auto rows = store::frontier(store, contract);
+    Result<Contract> about = store::kept_contract(store, contract);
+    if (!rows || !about) continue;
+    for (const store::FrontierEntry& row : *rows)
+      admitted += (admitted.empty() ? "" : ", ") + short_hex(row.key.candidate) + " of " +
+                  about->name + " for " + about->target;
+  }
+  if (admitted.empty()) return error;
+  error.what += "; admitted by lathe try: " + admitted;
+  error.remedy =
+      "lathe show DIGITS --ptx prints one for --file FILE.ptx --contract DIR; lathe lower starts a "
+      "run";
+  return error;
+}
+
 Result<std::pair<std::uint64_t, store::RunRecord>> run_named(const store::Store& store,
                                                              std::optional<std::uint64_t> run) {
   if (!run) {
     auto newest = store.newest_run();
     if (!newest) return newest.error();
     if (*newest) return **newest;
-    return Error{Fault::malformed, "the store has no run", "lathe lower starts one", {}};
+    return no_run(store);
   }
   auto record = store.get(store::RunKey{store::Descending{*run}});
   if (!record) return record.error();

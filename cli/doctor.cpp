@@ -68,6 +68,17 @@ Json device() {
   return json;
 }
 
+/// The bridge makes it in steps, and writes down last that it is whole.
+Json triton() {
+  const fs::path folder = ".venv-triton";
+  std::error_code code;
+  Json json;
+  json["environment"] = folder.string();
+  json["exists"] = fs::exists(folder, code);
+  json["whole"] = fs::exists(folder / "complete", code) && fs::exists(folder / "bin/python", code);
+  return json;
+}
+
 Json examine(const CLI::App& root) {
   Json json;
   json["schema"] = "lathe/doctor/1";
@@ -76,8 +87,7 @@ Json examine(const CLI::App& root) {
   json["processor"] = processor();
   json["device"] = device();
   json["store"] = store_folder();
-  std::error_code code;
-  json["triton"] = {{"environment", ".venv-triton"}, {"exists", fs::exists(".venv-triton", code)}};
+  json["triton"] = triton();
   auto file = settings_file();
   if (file) json["settings_file"] = file->string();
   json["settings"] = Json::array();
@@ -111,9 +121,11 @@ void print(const Json& json) {
   if (store.contains("free_bytes"))
     std::printf(", %.1f GB free",
                 static_cast<double>(store["free_bytes"].get<std::uint64_t>()) / 1e9);
-  std::printf("\ntriton     %s: %s\n", word(json["triton"]["environment"]).c_str(),
-              json["triton"]["exists"].get<bool>()
-                  ? "there"
+  const Json& triton = json["triton"];
+  std::printf("\ntriton     %s: %s\n", word(triton["environment"]).c_str(),
+              triton["whole"].get<bool>() ? "there"
+              : triton["exists"].get<bool>()
+                  ? "half made; `python -m lathe_triton export` makes it whole when asked for"
                   : "not there; `python -m lathe_triton export` makes it when asked for");
   if (json["settings"].empty()) std::printf("settings   none but the defaults\n");
   for (const Json& one : json["settings"])

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "base/files.h"
-#include "base/json.h"
 #include "cli/complaint.h"
+#include "cli/document.h"
 #include "cli/exit_status.h"
 #include "cli/flashinfer.h"
 #include "cli/subcommand.h"
@@ -23,6 +23,7 @@ using flashinfer::Kind;
 struct Options {
   std::vector<std::string> sources;
   std::string out;
+  bool json = false;
 };
 
 struct Document {
@@ -146,10 +147,21 @@ class Import {
     });
   }
 
+  Json document(const std::string& folder) const {
+    Json json;
+    json["schema"] = "lathe/flashinfer-import/1";
+    json["folder"] = folder;
+    json["files"] = Json::array();
+    for (const auto& [path, _] : files_)
+      if (is_of_dataset(path)) json["files"].push_back(path);
+    json["contracts"] = contracts_;
+    json["programs"] = programs_;
+    return json;
+  }
+
   void say(const std::string& folder) const {
     for (const auto& [path, _] : files_)
-      if (!path.starts_with("contracts/") && !path.starts_with("programs/"))
-        std::printf("%s/%s\n", folder.c_str(), path.c_str());
+      if (is_of_dataset(path)) std::printf("%s/%s\n", folder.c_str(), path.c_str());
     for (const std::string& contract : contracts_)
       std::printf("%s/%s: a contract\n", folder.c_str(), contract.c_str());
     for (const std::string& program : programs_)
@@ -157,6 +169,11 @@ class Import {
   }
 
  private:
+  /// Contracts and programs are made beside it.
+  static bool is_of_dataset(const std::string& path) {
+    return !path.starts_with("contracts/") && !path.starts_with("programs/");
+  }
+
   static void check_names(const Json& json, const Document& document, std::vector<Error>& errors) {
     for (const char* key : {"name", "op_type", "author"})
       if (json.contains(key) && json[key].is_string() && !is_plain_name(json[key]))
@@ -224,15 +241,18 @@ class Import {
 };
 
 int run(const Options& options) {
+  Form form = form_of(options.json);
   Result<Imported> imported = read_all(options.sources);
-  if (!imported) return complain(imported.error());
+  if (!imported) return complain(imported.error(), form);
   if (imported->documents.empty())
-    return complain(Error{Fault::malformed, "there is no document to import", "", {}});
+    return complain(Error{Fault::malformed, "there is no document to import", "", {}}, form);
   Result<flashinfer::PythonCheck> python = flashinfer::python_check();
-  if (!python) return complain(python.error());
+  if (!python) return complain(python.error(), form);
   Import import(*std::move(imported));
-  if (std::vector<Error> errors = import.check(*python); !errors.empty()) return complain(errors);
-  if (Result<Done> done = import.write(options.out); !done) return complain(done.error());
+  if (std::vector<Error> errors = import.check(*python); !errors.empty())
+    return complain(errors, form);
+  if (Result<Done> done = import.write(options.out); !done) return complain(done.error(), form);
+  if (options.json) return print_document(import.document(options.out));
   import.say(options.out);
   return std::fflush(stdout) == 0 ? exit_done : exit_io;
 }
@@ -245,6 +265,7 @@ Body declare_import(App& app) {
                  "documents (.json, .jsonl) or a dataset's folder")
       .required();
   app.add_option("--out", options->out, "folder to write").required();
+  app.add_flag("--json", options->json, "one JSON document on standard output");
   return [options] { return run(*options); };
 }
 

@@ -24,11 +24,17 @@ std::optional<Error> unknown_subcommand(const std::string& program, const std::s
   bool known = std::find(names.begin(), names.end(), word) != names.end();
   if (known || word.empty() || word[0] == '-') return std::nullopt;
   std::string near = nearest_name(word, names);
-  return Error{Fault::malformed,
-               "there is no subcommand `" + word + "`" +
-                   (program == "lathe" ? "" : " of `" + program + "`"),
-               near.empty() ? program + " --help lists them" : "did you mean `" + near + "`?",
-               {}};
+  return Error{
+      Fault::malformed,
+      "there is no subcommand `" + word + "`" + (program == "lathe" ? "" : " of `" + program + "`"),
+      near.empty() ? program + " --help lists them" : "did you mean `" + near + "`?",
+      {}};
+}
+
+/// The subcommand that the words had reached.
+const CLI::App& innermost(const CLI::App& app) {
+  std::vector<CLI::App*> parsed = app.get_subcommands();
+  return parsed.empty() ? app : innermost(*parsed.back());
 }
 
 /// What is wrong with these words: an unknown subcommand is named, with the nearest known one.
@@ -41,16 +47,19 @@ Error usage_error(const CLI::App& app, int count, char** words, const CLI::Parse
   bool known = std::find(names.begin(), names.end(), first) != names.end();
   if (known && count > 2) {
     std::vector<std::string_view> parts;
-    for (const CLI::App* part : app.get_subcommand_ptr(first)->get_subcommands(
-             [](const CLI::App*) { return true; }))
+    for (const CLI::App* part :
+         app.get_subcommand_ptr(first)->get_subcommands([](const CLI::App*) { return true; }))
       parts.push_back(part->get_name());
     if (!parts.empty())
       if (auto unknown = unknown_subcommand("lathe " + first, words[2], parts)) return *unknown;
   }
-  return {Fault::malformed,
-          error.what(),
-          "see lathe " + (known ? first + " " : std::string()) + "--help",
-          {}};
+  return {Fault::malformed, error.what(), "see " + command_of(innermost(app)) + " --help", {}};
+}
+
+/// What is wrong with lathe.toml is a bad file, a variable alone is wrong usage.
+int complain_of_settings(const std::vector<Error>& errors, Form form) {
+  bool in_file = !errors.front().place.file.empty();
+  return in_file ? complain(errors, form) : complain_with(exit_usage, errors, form);
 }
 
 bool asks_for_json(int count, char** words) {
@@ -74,8 +83,8 @@ int run(int count, char** words) {
     bodies.emplace_back(std::move(app_of_it), std::move(body));
   }
   Form form = form_of(asks_for_json(count, words));
-  if (std::vector<Error> errors = apply_settings(app); !errors.empty())
-    return complain(errors, form);
+  std::vector<Error> errors = apply_settings(app, count > 1 ? words[1] : "");
+  if (!errors.empty()) return complain_of_settings(errors, form);
   try {
     app.parse(count, words);
   } catch (const CLI::ParseError& error) {

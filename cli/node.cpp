@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "cli/complaint.h"
+#include "cli/document.h"
 #include "cli/exit_status.h"
 #include "cli/progress.h"
 #include "cli/run_end.h"
@@ -15,7 +16,7 @@ Body declare_node(App& app) {
     std::string bundle;
     std::uint32_t slots = 1;
     double wait_seconds = 60;
-    bool quiet = false;
+    bool quiet = false, json = false;
   };
   auto options = std::make_shared<Options>();
   app.add_option("--join", options->bundle, "the bundle of lathe cluster admit").required();
@@ -24,6 +25,7 @@ Body declare_node(App& app) {
                  "seconds to wait for a coordinator that was there and is gone")
       .between(0.0, 86400.0);
   app.add_flag("--quiet", options->quiet, "no progress");
+  app.add_flag("--json", options->json, "one JSON document on standard output, at the end");
   return [options] {
     actors::NodeRequest request;
     request.bundle = options->bundle;
@@ -32,10 +34,15 @@ Body declare_node(App& app) {
     request.tell = make_progress(options->quiet ? Loudness::quiet : Loudness::verbose);
     request.stop = &stop_on_interrupt();
     Result<Done> served = actors::serve_node(request);
-    if (!served) return complain(served.error());
+    if (!served) return complain(served.error(), form_of(options->json));
     bool interrupted = stop_on_interrupt() != 0;
     if (!options->quiet && !interrupted) std::fputs("lathe: the run is over\n", stderr);
-    return static_cast<int>(interrupted ? exit_interrupted : exit_done);
+    int said = exit_done;
+    if (options->json)
+      said = print_document({{"schema", "lathe/node/1"},
+                             {"bundle", options->bundle},
+                             {"ended", interrupted ? "interrupted" : "over"}});
+    return interrupted ? exit_interrupted : said;
   };
 }
 

@@ -1,14 +1,17 @@
 // lathe ptx: the instruction table and PTX files, for people and for proposers.
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <optional>
 
 #include "cli/complaint.h"
+#include "cli/document.h"
 #include "cli/exit_status.h"
 #include "cli/input_file.h"
 #include "cli/ptx_run.h"
 #include "cli/subcommand.h"
+#include "contract/isa_versions.h"
 #include "ptx/isa.h"
 #include "ptx/reference.h"
 
@@ -16,8 +19,8 @@ namespace lathe::cli {
 namespace {
 
 struct Options {
-  std::string file, opcode, target, isa = "9.4";
-  bool document = false;
+  std::string file, opcode, target, isa{known_ptx_isas.back()};
+  bool document = false, json = false;
 };
 
 /// Operands that no row could mistake: match() only counts them here.
@@ -36,12 +39,11 @@ ptx::Instruction instruction_of(const std::string& text, std::size_t operands) {
   return instruction;
 }
 
-int no_row(const ptx::Instruction& instruction, const Error& error) {
-  std::fprintf(stderr, "lathe: error: %s\n", error.what.c_str());
-  if (!error.remedy.empty()) std::fprintf(stderr, "help: %s\n", error.remedy.c_str());
+int no_row(const ptx::Instruction& instruction, const Error& error, Form form) {
+  int status = complain_with(exit_no, error, form);
   for (const ptx::FormNote& note : ptx::notes_of(instruction.opcode))
     std::fprintf(stderr, "  %s\n", ptx::print(note).c_str());
-  return exit_no;
+  return status;
 }
 
 /// The row that the words fit for some count of operands, or what is wrong.
@@ -58,49 +60,83 @@ Result<ptx::FormMatch> match_words(const std::string& words, unsigned isa,
   return error;
 }
 
-void print_match(const ptx::FormMatch& matched, const std::string& words) {
-  if (matched.row->signature.text.empty())
-    std::printf("%s  [known by its words; no meaning here]\n", words.c_str());
-  else
-    std::printf("%s\n", ptx::print(ptx::note_of(*matched.row)).c_str());
+/// The form that words take. One that is known by its words alone has no meaning here.
+ptx::FormNote note_of(const ptx::FormMatch& matched, const std::string& words) {
+  if (!matched.row->signature.text.empty()) return ptx::note_of(*matched.row);
+  ptx::FormNote note;
+  note.text = words;
+  return note;
+}
+
+Json json_of(const ptx::FormNote& note) {
+  Json json;
+  json["form"] = note.text;
+  if (!note.types.empty()) json["types"] = note.types;
+  if (!note.since.empty()) json["since"] = note.since;
+  json["has_meaning"] = note.has_meaning;
+  return json;
+}
+
+int say_forms(const Options& options, const std::vector<ptx::FormNote>& notes) {
+  if (options.json) {
+    Json json;
+    json["schema"] = "lathe/ptx-reference/1";
+    if (!options.document) json["opcode"] = options.opcode;
+    json["forms"] = Json::array();
+    for (const ptx::FormNote& note : notes) json["forms"].push_back(json_of(note));
+    return print_document(json);
+  }
+  for (const ptx::FormNote& note : notes) std::printf("%s\n", ptx::print(note).c_str());
+  return exit_done;
+}
+
+Error unknown_version(const std::string& isa) {
+  return {Fault::malformed,
+          "there is no PTX " + isa + " that lathe knows",
+          "the newest is " + std::string(known_ptx_isas.back()),
+          {}};
 }
 
 /// With modifiers: the form that fits, on the target that was asked for or any of those that exist.
 /// Without: all forms of the opcode.
 int reference(const Options& options) {
+  Form form = form_of(options.json);
   if (options.document) {
+    if (options.json) return say_forms(options, ptx::notes_of());
     std::printf("%s", ptx::forms_document().c_str());
     return exit_done;
   }
   auto isa = ptx::parse_isa_version(options.isa);
-  if (!isa) return complain(isa.error());
-  ptx::Instruction bare = instruction_of(options.opcode, 0);
-  if (bare.modifiers.empty()) {
-    std::vector<ptx::FormNote> notes = ptx::notes_of(bare.opcode);
-    for (const ptx::FormNote& note : notes) std::printf("%s\n", ptx::print(note).c_str());
-    if (!notes.empty()) return exit_done;
-  }
-  std::vector<std::string> targets{"sm_100a", "sm_90a", "sm_120a"};
-  if (!options.target.empty()) targets = {options.target};
-  std::optional<Error> error;
-  for (const std::string& name : targets) {
+  if (!isa) return complain_with(exit_usage, isa.error(), form);
+  if (*isa > *ptx::parse_isa_version(known_ptx_isas.back()))
+    return complain_with(exit_usage, unknown_version(options.isa), form);
+  std::vector<ptx::Target> targets;
+  for (const std::string& name : options.target.empty()
+                                     ? std::vector<std::string>{"sm_100a", "sm_90a", "sm_120a"}
+                                     : std::vector<std::string>{options.target}) {
     auto target = ptx::parse_target(name);
-    if (!target) return complain(target.error());
-    auto matched = match_words(options.opcode, *isa, *target);
-    if (matched) {
-      print_match(*matched, options.opcode);
-      return exit_done;
-    }
+    if (!target) return complain_with(exit_usage, target.error(), form);
+    targets.push_back(*target);
+  }
+  ptx::Instruction bare = instruction_of(options.opcode, 0);
+  if (bare.modifiers.empty())
+    if (std::vector<ptx::FormNote> notes = ptx::notes_of(bare.opcode); !notes.empty())
+      return say_forms(options, notes);
+  std::optional<Error> error;
+  for (const ptx::Target& target : targets) {
+    auto matched = match_words(options.opcode, *isa, target);
+    if (matched) return say_forms(options, {note_of(*matched, options.opcode)});
     if (!error) error = matched.error();
   }
-  return no_row(bare, *error);
+  return no_row(bare, *error, form);
 }
 
 int read(const Options& options, ptx::Module& module) {
+  Form form = form_of(options.json);
   Result<std::string> text = read_input(options.file);
-  if (!text) return complain(text.error());
+  if (!text) return complain(text.error(), form);
   ptx::Parsed parsed = ptx::parse(*std::move(text), options.file);
-  if (!parsed.errors.empty()) return complain(parsed.errors);
+  if (!parsed.errors.empty()) return complain(parsed.errors, form);
   module = std::move(parsed.module);
   return exit_done;
 }
@@ -108,7 +144,11 @@ int read(const Options& options, ptx::Module& module) {
 int fmt(const Options& options) {
   ptx::Module module;
   if (int status = read(options, module)) return status;
-  std::printf("%s", ptx::normal_form(module).c_str());
+  std::string text = ptx::normal_form(module);
+  if (options.json)
+    return print_document(
+        {{"schema", "lathe/ptx-fmt/1"}, {"file", options.file}, {"ptx", std::move(text)}});
+  std::printf("%s", text.c_str());
   return exit_done;
 }
 
@@ -124,15 +164,57 @@ unsigned take_line(std::string& file) {
   return line;
 }
 
+std::size_t lines_of(const std::string& text) {
+  auto ends = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+  return text.ends_with('\n') ? ends : ends + 1;
+}
+
+struct Explained {
+  unsigned line, column;
+  std::string text;
+  ptx::FormNote note;
+};
+
+int say_explained(const Options& options, const ptx::Module& module,
+                  const std::vector<Explained>& all) {
+  if (!options.json) {
+    for (const Explained& one : all)
+      std::printf("%u\t%s\t%s\n", one.line, one.text.c_str(), ptx::print(one.note).c_str());
+    return exit_done;
+  }
+  Json json;
+  json["schema"] = "lathe/ptx-explain/1";
+  json["file"] = options.file;
+  json["version"] = module.version;
+  json["target"] = module.target.front();
+  json["instructions"] = Json::array();
+  for (const Explained& one : all) {
+    Json instruction{{"line", one.line}, {"column", one.column}, {"text", one.text}};
+    instruction.update(json_of(one.note));
+    json["instructions"].push_back(std::move(instruction));
+  }
+  return print_document(json);
+}
+
 /// Every instruction, or those of one line, with the row that it takes, or why it takes none.
 int explain(Options options) {
+  Form form = form_of(options.json);
   ptx::Module module;
   unsigned line = take_line(options.file);
   if (int status = read(options, module)) return status;
+  if (line > lines_of(*module.text))
+    return complain_with(exit_usage,
+                         Error{Fault::malformed,
+                               "there is no line " + std::to_string(line) + ": the file has " +
+                                   std::to_string(lines_of(*module.text)),
+                               "",
+                               {options.file, 0, 0}},
+                         form);
   auto target = ptx::parse_target(module.target.front());
-  if (!target) return complain(target.error());
+  if (!target) return complain(target.error(), form);
   auto isa = ptx::parse_isa_version(module.version);
-  if (!isa) return complain(isa.error());
+  if (!isa) return complain(isa.error(), form);
+  std::vector<Explained> explained;
   std::vector<Error> errors;
   for (const ptx::Function& function : module.functions)
     for (const ptx::Instruction& instruction : function.instructions) {
@@ -141,14 +223,19 @@ int explain(Options options) {
       std::string text = module.text->substr(instruction.span.begin,
                                              instruction.span.end - instruction.span.begin);
       if (matched) {
-        std::printf("%u\t%s\t", instruction.span.line, text.c_str());
-        print_match(*matched, text);
+        explained.push_back(
+            {instruction.span.line, instruction.span.column, text, note_of(*matched, text)});
       } else {
         errors.push_back(matched.error());
         errors.back().place = module.place(instruction.span);
       }
     }
-  return errors.empty() ? static_cast<int>(exit_done) : complain(errors);
+  // One document: that of the complaints, where there are any.
+  if (errors.empty() && explained.empty() && line != 0)
+    std::fprintf(stderr, "lathe: line %u of %s holds no instruction\n", line, options.file.c_str());
+  if (errors.empty()) return say_explained(options, module, explained);
+  if (!options.json) say_explained(options, module, explained);
+  return complain(errors, form);
 }
 
 }  // namespace
@@ -167,6 +254,8 @@ Body declare_ptx(App& app) {
   App* explains = app.add_subcommand("explain", "each instruction with its form");
   explains->add_option("file", options->file, "PTX or PTX:LINE, or - for standard input")
       .required();
+  for (App* one : {references, formats, explains})
+    one->add_flag("--json", options->json, "one JSON document on standard output");
   App* runs = app.add_subcommand("run", "executes an entry on the emulated device");
   runs->add_option("file", launch->file, "PTX, or - for standard input").required();
   runs->add_option("--contract", launch->contract, "contract directory").required();

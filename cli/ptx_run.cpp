@@ -8,8 +8,8 @@
 
 #include "base/digest.h"
 #include "base/files.h"
-#include "base/json.h"
 #include "cli/complaint.h"
+#include "cli/document.h"
 #include "cli/exit_status.h"
 #include "cli/input_file.h"
 #include "gpu_node/emulator.h"
@@ -37,15 +37,14 @@ Result<ptx::Program> program_of(const std::string& file, const Contract& contrac
 }
 
 /// A trap is a definite no, but where the machine does not model something.
-int say_trap(const ptx::Trap& trap, const std::string& file) {
+int say_trap(const ptx::Trap& trap, const std::string& file, Form form) {
   bool unsure = trap.kind == ptx::TrapKind::unsupported || trap.kind == ptx::TrapKind::exhausted;
   Error error{unsure ? Fault::unsupported : Fault::malformed,
               std::string(ptx::name_of(trap.kind)) + ": " + trap.what + " (block " +
                   std::to_string(trap.block) + ", thread " + std::to_string(trap.thread) + ")",
               "",
               {file, trap.line, trap.column}};
-  std::fprintf(stderr, "%s", complaint(error).c_str());
-  return unsure ? exit_undecided : exit_no;
+  return complain_with(unsure ? exit_undecided : exit_no, error, form);
 }
 
 /// What a launch left of one tensor, with its first elements as numbers.
@@ -119,30 +118,30 @@ void print(const Json& json) {
 }  // namespace
 
 int run_ptx(const PtxRunOptions& options) {
+  Form form = form_of(options.json);
   Opened opened = open_contract(options.contract);
-  if (opened.contract == nullptr) return complain(opened.errors);
+  if (opened.contract == nullptr) return complain(opened.errors, form);
   const Contract& contract = *opened.contract;
   std::optional<InputClass> inputs = class_named(contract, options.inputs);
   if (!inputs)
     return complain(Error{Fault::malformed,
                           "the contract has no inputs of class `" + options.inputs + "`",
                           "declared, zeros, cancellation, ..",
-                          {}});
+                          {}},
+                    form);
   std::vector<Error> errors;
   Result<ptx::Program> program = program_of(options.file, contract, errors);
-  if (!errors.empty()) return complain(errors);
-  if (!program) return complain(program.error());
+  if (!errors.empty()) return complain(errors, form);
+  if (!program) return complain(program.error(), form);
   gpu_node::EmulatedDevice device(opened.contract, *inputs, options.seed);
   gpu_node::LaunchOptions launch = launch_of(options, contract);
   Result<gpu_node::Launched> launched = device.launch(*program, launch);
-  if (!launched) return complain(launched.error());
-  if (launched->trap) return say_trap(*launched->trap, options.file);
+  if (!launched) return complain(launched.error(), form);
+  if (launched->trap) return say_trap(*launched->trap, options.file, form);
   Result<Json> json = results(options, contract, launch.blocks.size(), *launched);
-  if (!json) return complain(json.error());
-  if (options.json)
-    std::printf("%s\n", json->dump(2).c_str());
-  else
-    print(*json);
+  if (!json) return complain(json.error(), form);
+  if (options.json) return print_document(*json);
+  print(*json);
   return exit_done;
 }
 

@@ -2,12 +2,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdlib>
 #include <set>
 
+#include "base/environment.h"
 #include "base/files.h"
 #include "base/names.h"
 #include "base/toml.h"
+#include "cli/app.h"
 
 namespace lathe::cli {
 namespace {
@@ -27,18 +28,25 @@ bool is_setting(const CLI::Option& option) {
          option.get_lnames()[0] != "contract";
 }
 
+struct Named {
+  CLI::Option* option;
+  std::string name;
+  std::string command;  // Whose option it is: "lathe cluster admit".
+};
+
 /// Every subcommand's settings, nested subcommands included.
-void collect(CLI::App& app, std::vector<CLI::Option*>& options) {
+void collect(CLI::App& app, std::vector<Named>& options) {
   for (CLI::App* own : app.get_subcommands([](CLI::App*) { return true; })) {
     if (own->get_group().empty()) continue;  // Hidden: no person calls it.
     for (CLI::Option* option : own->get_options([](CLI::Option*) { return true; }))
-      if (is_setting(*option)) options.push_back(option);
+      if (is_setting(*option))
+        options.push_back({option, option->get_lnames()[0], command_of(*own)});
     collect(*own, options);
   }
 }
 
-std::vector<CLI::Option*> settings_of(CLI::App& app) {
-  std::vector<CLI::Option*> options;
+std::vector<Named> settings_of(CLI::App& app) {
+  std::vector<Named> options;
   collect(app, options);
   return options;
 }
@@ -70,27 +78,72 @@ FileSettings read_file_settings() {
   return found;
 }
 
-void apply(const TomlMember& member, const std::vector<CLI::Option*>& options,
+/// What an option has against a value, which is its default from now on where it has nothing.
+std::optional<std::string> refusal(CLI::Option& option, const std::string& value) {
+  try {
+    option.run_callback_for_default()->default_val(value);
+    return std::nullopt;
+  } catch (const CLI::Error& error) {
+    std::string what = error.what(), name = option.get_name() + ": ";
+    return what.starts_with(name) ? what.substr(name.size()) : what;
+  }
+}
+
+/// A value that is no flag's, and what is said of it where it cannot be.
+struct Given {
+  std::string name, value;
+  std::string subject;  // "LATHE_ROUNDS", "`rounds`".
+  Place place;
+};
+
+/// Gives the value to every option of its name. Options of one name may differ in what they take: a
+/// refusal counts where it is of `command`, or where no other one takes the value.
+std::optional<Error> give(const Given& given, const std::vector<Named>& options,
+                          const std::string& command) {
+  bool taken = false, at_hand = false;
+  std::optional<Error> error;
+  for (const Named& one : options) {
+    if (one.name != given.name) continue;
+    std::optional<std::string> what = refusal(*one.option, given.value);
+    bool own = one.command == command || one.command.starts_with(command + " ");
+    taken = taken || !what;
+    if (!what || (error && (at_hand || !own))) continue;
+    at_hand = own;
+    error = Error{Fault::malformed, given.subject + ": " + *what,
+                  "it is --" + one.name + " of " + one.command, given.place};
+  }
+  return at_hand || !taken ? error : std::nullopt;
+}
+
+void apply(const TomlMember& member, const std::vector<Named>& options, const std::string& command,
            std::vector<Error>& errors) {
   std::vector<std::string> names;
-  bool known = false;
-  for (CLI::Option* option : options) {
-    const std::string& name = option->get_lnames()[0];
-    names.push_back(name);
-    if (name != member.key) continue;
-    known = true;
-    try {
-      option->run_callback_for_default()->default_val(text_of(member.value));
-    } catch (const CLI::Error& error) {
-      errors.push_back({Fault::malformed, "`" + name + "`: " + error.what(),
-                        "see `lathe SUBCOMMAND --help` for its values", member.value.place});
-      return;
-    }
+  for (const Named& one : options) names.push_back(one.name);
+  if (std::find(names.begin(), names.end(), member.key) == names.end()) {
+    std::string near = nearest_name(member.key, names);
+    errors.push_back({Fault::malformed, "unknown key `" + member.key + "`",
+                      near.empty() ? "remove it" : "did you mean `" + near + "`?", member.place});
+    return;
   }
-  if (known) return;
-  std::string near = nearest_name(member.key, names);
-  errors.push_back({Fault::malformed, "unknown key `" + member.key + "`",
-                    near.empty() ? "remove it" : "did you mean `" + near + "`?", member.place});
+  Given given{member.key, text_of(member.value), "`" + member.key + "`", member.value.place};
+  if (auto error = give(given, options, command)) errors.push_back(*std::move(error));
+}
+
+/// Each variable that is set, and its name for the options that take what it says.
+void apply_environment(const std::vector<Named>& options, const std::string& command,
+                       std::vector<Error>& errors) {
+  std::set<std::string> seen;
+  for (const Named& one : options) {
+    std::string variable = variable_of(one.name);
+    auto value = environment_variable(variable);
+    if (!value || !seen.insert(one.name).second) continue;
+    if (auto error = give({one.name, *value, variable, {}}, options, command))
+      errors.push_back(*std::move(error));
+  }
+  for (const Named& one : options) {
+    auto value = environment_variable(variable_of(one.name));
+    if (!value || !refusal(*one.option, *value)) one.option->envname(variable_of(one.name));
+  }
 }
 
 }  // namespace
@@ -98,19 +151,20 @@ void apply(const TomlMember& member, const std::vector<CLI::Option*>& options,
 std::optional<fs::path> settings_file() {
   std::error_code code;
   if (fs::path here = "lathe.toml"; fs::exists(here, code)) return here;
-  const char* folder = std::getenv("XDG_CONFIG_HOME");
-  const char* home = std::getenv("HOME");
-  if (folder == nullptr && home == nullptr) return std::nullopt;
-  fs::path path = folder != nullptr ? fs::path(folder) : fs::path(home) / ".config";
+  auto folder = environment_variable("XDG_CONFIG_HOME");
+  auto home = home_folder();
+  if (!folder && !home) return std::nullopt;
+  fs::path path = folder ? fs::path(*folder) : *home / ".config";
   path /= fs::path("lathe") / "lathe.toml";
   return fs::exists(path, code) ? std::optional(path) : std::nullopt;
 }
 
-std::vector<Error> apply_settings(CLI::App& app) {
-  std::vector<CLI::Option*> options = settings_of(app);
-  for (CLI::Option* option : options) option->envname(variable_of(option->get_lnames()[0]));
+std::vector<Error> apply_settings(CLI::App& app, const std::string& subcommand) {
+  std::vector<Named> options = settings_of(app);
+  std::string command = "lathe " + subcommand;
   FileSettings file = read_file_settings();
-  for (const TomlMember& member : file.members) apply(member, options, file.errors);
+  for (const TomlMember& member : file.members) apply(member, options, command, file.errors);
+  apply_environment(options, command, file.errors);
   return std::move(file.errors);
 }
 
@@ -118,11 +172,11 @@ std::vector<Setting> current_settings(const CLI::App& app) {
   std::vector<Setting> settings;
   FileSettings file = read_file_settings();
   std::set<std::string> seen;
-  for (CLI::Option* option : settings_of(const_cast<CLI::App&>(app))) {
-    const std::string& name = option->get_lnames()[0];
+  for (const Named& one : settings_of(const_cast<CLI::App&>(app))) {
+    const std::string& name = one.name;
     if (!seen.insert(name).second) continue;
-    if (const char* value = std::getenv(variable_of(name).c_str())) {
-      settings.push_back({name, value, variable_of(name)});
+    if (auto value = environment_variable(variable_of(name))) {
+      settings.push_back({name, *value, variable_of(name)});
       continue;
     }
     for (const TomlMember& member : file.members)

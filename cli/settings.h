@@ -25,8 +25,9 @@ struct Setting {
 std::optional<std::filesystem::path> settings_file();
 
 /// Gives every named option of every subcommand its variable and its default of the file. All
-/// complaints about the file: a key that no option has, a value of a wrong kind.
-std::vector<Error> apply_settings(CLI::App& app);
+/// complaints: a key that no option has, and a value that the options of its name refuse, or that
+/// of the subcommand at hand. A complaint about the file has its place, one about a variable none.
+std::vector<Error> apply_settings(CLI::App& app, const std::string& subcommand);
 
 /// What environment and file say, by name; the environment wins.
 std::vector<Setting> current_settings(const CLI::App& app);

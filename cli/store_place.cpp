@@ -1,17 +1,15 @@
 #include "cli/store_place.h"
 
-#include <cstdlib>
+#include "base/environment.h"
 
 namespace lathe::cli {
 
 std::filesystem::path store_place(const std::string& flag) {
   if (!flag.empty()) return flag;
-  if (const char* named = std::getenv("LATHE_STORE")) return named;
-  if (const char* state = std::getenv("XDG_STATE_HOME"))
-    return std::filesystem::path(state) / "lathe" / "store";
-  const char* home = std::getenv("HOME");
-  return std::filesystem::path(home != nullptr ? home : ".") / ".local" / "state" / "lathe" /
-         "store";
+  if (auto named = environment_variable("LATHE_STORE")) return *named;
+  if (auto state = environment_variable("XDG_STATE_HOME"))
+    return std::filesystem::path(*state) / "lathe" / "store";
+  return home_folder().value_or(".") / ".local" / "state" / "lathe" / "store";
 }
 
 Result<std::unique_ptr<store::Store>> look_at_store(const std::string& flag) {

@@ -96,10 +96,23 @@ struct Side {
 /// The first of the disagreements that no launch flag can mend. What is right may be PTX of another
 /// target; what is asked about would never run there.
 std::optional<Error> disagreement_of(const Side& side, const Contract& contract, bool candidate) {
-  for (const Disagreement& found : abi_disagreements(contract, side.module, "this file"))
-    if ((candidate && found.field == AbiField::target) || found.field == AbiField::parameter)
+  for (const Disagreement& found : abi_disagreements(contract, side.module, "this file")) {
+    bool of_head = found.field == AbiField::target || found.field == AbiField::ptx_isa;
+    if ((candidate && of_head) || found.field == AbiField::parameter)
       return Error{Fault::malformed, found.what, found.remedy, side.module.place(found.span)};
+  }
   return std::nullopt;
+}
+
+/// What is wrong with the range of blocks for this grid.
+std::optional<Error> bad_range(const Options& options, std::uint64_t blocks) {
+  std::uint64_t end = options.block_end == 0 ? blocks : options.block_end;
+  if (options.block_begin < end && end <= blocks) return std::nullopt;
+  return Error{Fault::malformed,
+               "there are no blocks from " + std::to_string(options.block_begin) + " to before " +
+                   std::to_string(end) + ": the grid has " + std::to_string(blocks),
+               "--block-begin is below --block-end, which is at most " + std::to_string(blocks),
+               {}};
 }
 
 /// Says what is wrong and gives the status, or 0.
@@ -207,6 +220,8 @@ int run(const Options& options) {
   if (int status =
           read_side(b, options.candidate, options.candidate_launch, *opened.contract, true, form))
     return status;
+  if (auto error = bad_range(options, a.launch.blocks()))
+    return complain_with(exit_usage, *error, form);
   verifier_node::Options how;
   how.seed = options.seed;
   how.points = options.points;

@@ -5,6 +5,7 @@
 #include "base/files.h"
 #include "base/names.h"
 #include "contract/contract.h"
+#include "contract/isa_versions.h"
 #include "contract/read_parts.h"
 #include "contract/values.h"
 
@@ -93,6 +94,16 @@ class ContractReader {
       complaints_.add(places_.ptx_isa,
                       "`ptx_isa` " + contract_.ptx_isa + " does not know " + contract_.target,
                       "write at least \"" + std::string(row->least_text) + "\"");
+    else if (row != target_rows.end() && !is_known_isa(*version))
+      complaints_.add(places_.ptx_isa,
+                      "`ptx_isa`: there is no PTX " + contract_.ptx_isa + " that lathe knows",
+                      "write one of \"" + std::string(row->least_text) + "\" to \"" +
+                          std::string(known_ptx_isas.back()) + "\"");
+  }
+
+  static bool is_known_isa(unsigned version) {
+    return std::any_of(known_ptx_isas.begin(), known_ptx_isas.end(),
+                       [&](std::string_view known) { return version_number(known) == version; });
   }
 
   void read_launch_table() {

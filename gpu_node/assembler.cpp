@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdlib>
 #include <set>
 #include <utility>
 
+#include "base/environment.h"
 #include "base/process.h"
 
 namespace lathe::gpu_node {
@@ -118,11 +118,11 @@ std::string ptx_isa_of_release(std::string_view version) {
 
 Places usual_places() {
   Places places;
-  if (const char* named = std::getenv("LATHE_PTXAS")) places.programs.emplace_back(named);
-  if (const char* home = std::getenv("CUDA_HOME"))
-    places.programs.push_back(fs::path(home) / "bin" / "ptxas");
-  if (const char* path = std::getenv("PATH"))
-    for (const fs::path& folder : split_path(path)) places.programs.push_back(folder / "ptxas");
+  if (auto named = environment_variable("LATHE_PTXAS")) places.programs.emplace_back(*named);
+  if (auto home = environment_variable("CUDA_HOME"))
+    places.programs.push_back(fs::path(*home) / "bin" / "ptxas");
+  for (const fs::path& folder : split_path(environment_variable("PATH").value_or("")))
+    places.programs.push_back(folder / "ptxas");
   std::vector<fs::path> toolkits;
   std::error_code code;
   fs::directory_iterator walk("/usr/local", code);

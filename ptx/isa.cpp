@@ -3,6 +3,7 @@
 #include "ptx/isa.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <charconv>
 #include <unordered_map>
@@ -201,6 +202,18 @@ Error unknown_opcode(const Instruction& instruction) {
                {}};
 }
 
+/// What `.target` may name, from the manual; from sm_90 on with the suffix a too, from sm_100 on
+/// with f.
+constexpr std::array<unsigned, 26> architectures{20, 30, 32,  35,  37,  50,  52,  53, 60,
+                                                 61, 62, 70,  72,  75,  80,  86,  87, 88,
+                                                 89, 90, 100, 101, 103, 110, 120, 121};
+std::string target_list() {
+  std::string list;
+  for (unsigned number : architectures)
+    list += (list.empty() ? "sm_" : ", sm_") + std::to_string(number) + (number >= 90 ? "[a]" : "");
+  return "there are " + list;
+}
+
 }  // namespace
 
 const std::vector<RowText>& rows() {
@@ -210,15 +223,19 @@ const std::vector<RowText>& rows() {
 
 Result<Target> parse_target(std::string_view name) {
   Target target;
-  if (!name.starts_with("sm_"))
-    return Error{Fault::malformed, "`" + std::string(name) + "` is no target", "sm_89, sm_90a", {}};
+  Error none{Fault::malformed, "`" + std::string(name) + "` is no target", target_list(), {}};
+  if (!name.starts_with("sm_")) return none;
   const char* begin = name.data() + 3;
   const char* end = name.data() + name.size();
   auto [next, error] = std::from_chars(begin, end, target.number);
-  if (error != std::errc() || end - next > 1 || (next != end && *next != 'a' && *next != 'f'))
-    return Error{Fault::malformed, "`" + std::string(name) + "` is no target", "sm_89, sm_90a", {}};
-  if (next != end) target.suffix = *next;
-  return target;
+  if (error != std::errc() || end - next > 1) return none;
+  if (std::find(architectures.begin(), architectures.end(), target.number) == architectures.end())
+    return none;
+  if (next == end) return target;
+  target.suffix = *next;
+  bool exists = (target.suffix == 'a' && target.number >= 90) ||
+                (target.suffix == 'f' && target.number >= 100);
+  return exists ? Result<Target>(target) : Result<Target>(none);
 }
 
 Result<unsigned> parse_isa_version(std::string_view version) {

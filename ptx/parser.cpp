@@ -261,6 +261,17 @@ bool Parser::function_directives(Function& function) {
   return true;
 }
 
+void Parser::defined_again(const Function& function) {
+  for (const Function& before : module_.functions)
+    if (before.defined && before.name == function.name) {
+      complain_at(function.span,
+                  "`" + std::string(function.name) + "` is defined again: line " +
+                      std::to_string(before.span.line) + " has it already",
+                  "keep one of the two");
+      return;
+    }
+}
+
 bool Parser::function(const Span& begin) {
   Function function;
   function.entry = token_.is_dot("entry");
@@ -283,6 +294,7 @@ bool Parser::function(const Span& begin) {
                     ".reqnctapercluster stand between the parameters and the body");
   }
   function.span = from(begin);
+  if (function.defined && !defined_.insert(function.name).second) defined_again(function);
   module_.functions.push_back(std::move(function));
   return good;
 }

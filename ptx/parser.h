@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "ptx/lexer.h"
@@ -68,6 +69,7 @@ class Parser {
   bool to_semicolon(std::vector<Directive>& into, const Span& begin);
   bool declaration(std::vector<std::string_view> linkage, const Span& begin);
   bool function(const Span& begin);
+  void defined_again(const Function& function);
   bool parameters(std::vector<Variable>& into);
   bool function_directives(Function& function);
 
@@ -117,6 +119,7 @@ class Parser {
   bool in_call_ = false;
   std::uint32_t scopes_ = 0;  // How many a function opened so far.
   std::vector<std::uint32_t> open_scopes_;
+  std::unordered_set<std::string_view> defined_;  // Functions.
 };
 
 }  // namespace lathe::ptx

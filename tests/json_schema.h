@@ -1,8 +1,8 @@
 #pragma once
 
 // Validates JSON against the part of JSON Schema that docs/json/ uses: type, const, enum, pattern,
-// required, properties, additionalProperties, items. A keyword that it does not know is a failure,
-// so that no schema promises more than is checked.
+// minimum, required, properties, additionalProperties, items. A keyword that it does not know is a
+// failure, so that no schema promises more than is checked.
 
 #include <algorithm>
 #include <regex>
@@ -38,6 +38,7 @@ class JsonSchema {
     if (type == "array") return value.is_array();
     if (type == "string") return value.is_string();
     if (type == "boolean") return value.is_boolean();
+    if (type == "null") return value.is_null();
     if (type == "integer") return value.is_number_integer();
     return type == "number" && value.is_number();
   }
@@ -50,7 +51,12 @@ class JsonSchema {
       };
       if (key == "$schema" || key == "title" || key == "additionalProperties") continue;
       if (key == "type") {
-        if (!has_type(rule, value)) wrong(value.dump());
+        Json types = rule.is_array() ? rule : Json::array({rule});
+        if (std::none_of(types.begin(), types.end(),
+                         [&](const Json& type) { return has_type(type, value); }))
+          wrong(value.dump());
+      } else if (key == "minimum") {
+        if (value.is_number() && value < rule) wrong(value.dump());
       } else if (key == "const") {
         if (rule != value) wrong(value.dump());
       } else if (key == "enum") {

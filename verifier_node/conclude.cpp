@@ -353,7 +353,10 @@ Result<Done> Verifier::stress() {
   bool long_blocks = steps_ / std::max<std::uint64_t>(1, plan_.runs * total) > long_block_steps;
   StressPlan all = sampled_blocks(std::max<std::uint64_t>(options_->stress_blocks, 1));
   StressPlan few = long_blocks ? sampled_blocks(2) : all;
-  for (InputClass input_class : input_classes(*contract_)) {
+  std::vector<InputClass> classes = input_classes(*contract_);
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    tell(plan_.runs, i, classes.size());
+    InputClass input_class = classes[i];
     const StressPlan& plan = input_class == InputClass::declared ? all : few;
     std::uint64_t seed = philox64(options_->seed, seed_stream, 0) >> 40;
     Result<std::optional<Witness>> witness = try_input(replay_, sides_, plan, input_class, seed);

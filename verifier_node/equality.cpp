@@ -175,7 +175,7 @@ Result<PointResult> run_point(const Sides& sides, const Plan& plan, const PointR
     std::vector<FieldRunner::Outcome> outcomes = run_wave(workers, wave);
     for (std::size_t i = 0; i < wave.size() && !stopped; ++i, ++done) {
       const Item& item = wave[i];
-      if (request.progress && done % 16 == 0) request.progress(done, total);
+      if (request.progress) request.progress(done + 1, total);
       if (outcomes[i].trap) result.stopped = StoppedBlock{item.side, item.block, *outcomes[i].trap};
       if (!result.stopped) ledger.take(item.side, item.block, outcomes[i].written);
       if (!result.stopped && item.side == Side::candidate)

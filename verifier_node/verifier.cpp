@@ -102,6 +102,12 @@ bool Verifier::decode() {
   return true;
 }
 
+void Verifier::tell(std::uint64_t run, std::uint64_t done, std::uint64_t total) const {
+  constexpr std::uint64_t parts = 1000;
+  if (options_->progress)
+    options_->progress(parts * run + parts * done / total, parts * (plan_.runs + 1));
+}
+
 Result<Done> Verifier::one_point(std::uint64_t number, PointResult& result) {
   PointRequest request;
   request.seed = options_->seed;
@@ -114,11 +120,9 @@ Result<Done> Verifier::one_point(std::uint64_t number, PointResult& result) {
   request.threads = options_->threads;
   std::vector<std::string> sampled;
   request.sampled = &sampled;
-  std::uint64_t runs = plan_.runs;
-  if (options_->progress)
-    request.progress = [&, number, runs](std::uint64_t done, std::uint64_t total) {
-      options_->progress(number * total + done, runs * total);
-    };
+  request.progress = [&, number](std::uint64_t done, std::uint64_t total) {
+    tell(number, done, total);
+  };
   Result<PointResult> answer = run_point(sides_, plan_, request);
   if (!answer) return answer.error();
   result = *std::move(answer);
@@ -294,9 +298,9 @@ Result<Findings> Verifier::run() {
     undecided("unsupported", "there is no block to compare");
     return std::move(findings_);
   }
-  for (auto step : {&Verifier::evaluate, &Verifier::conclude_obligations,
-                    &Verifier::conclude_pieces, &Verifier::check_late_copies, &Verifier::stress,
-                    &Verifier::conclude_circumstances}) {
+  for (auto step :
+       {&Verifier::evaluate, &Verifier::conclude_obligations, &Verifier::conclude_pieces,
+        &Verifier::check_late_copies, &Verifier::stress, &Verifier::conclude_circumstances}) {
     Result<Done> done = (this->*step)();
     if (!done) return done.error();
     if (findings_.decided()) return std::move(findings_);

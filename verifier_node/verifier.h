@@ -21,6 +21,8 @@ class Verifier {
   bool decode();
   Result<Done> evaluate();
   Result<Done> one_point(std::uint64_t number, PointResult& result);
+  /// How far a run of a point is, or of the stress inputs, which come after all of them.
+  void tell(std::uint64_t run, std::uint64_t done, std::uint64_t total) const;
   void take(const PointResult& result, std::uint64_t number);
   void finish_points();
   void look_at_drawn_tensors();

@@ -2,9 +2,9 @@
 
 #include "planner/provider.h"
 
-#include <cstdlib>
 #include <thread>
 
+#include "base/environment.h"
 #include "base/files.h"
 #include "base/json.h"
 
@@ -45,11 +45,7 @@ Digest digest_of(const Request& request) {
 }
 
 Environment process_environment() {
-  return [](const std::string& name) -> std::optional<std::string> {
-    const char* value = std::getenv(name.c_str());
-    if (!value || !*value) return {};
-    return std::string(value);
-  };
+  return [](const std::string& name) { return environment_variable(name); };
 }
 
 Result<PriceTable> prices_of(const Environment& environment) {

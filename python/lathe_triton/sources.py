@@ -42,6 +42,12 @@ def contracts_of(path: Path, kernel: str | None = None) -> Iterator[model.Contra
     return iter(found)
 
 
+def missing(sources: list[str]) -> str | None:
+    """The first of FILE.py[:KERNEL] whose file is not there."""
+    files = [source.partition(":")[0] for source in sources]
+    return next((file for file in files if not Path(file).is_file()), None)
+
+
 def shipped() -> list[Path]:
     """Every source of the suite, and those of the kernels that test semantics."""
     return [path for folder in FOLDERS for path in sorted((root_of_tree() / folder).glob("*.py"))]

@@ -9,6 +9,7 @@
 #include "base/process.h"
 #include "pipeline/admission.h"
 #include "ptx/module.h"
+#include "store/deeds.h"
 
 namespace lathe::cli {
 namespace {
@@ -136,6 +137,29 @@ TEST_CASE("a refused override writes nothing") {
   CHECK_FALSE(
       write_override(chosen({deployment("captured/softmax_kernel_1")}), scratch.path() / "d"));
   CHECK_FALSE(std::filesystem::exists(scratch.path() / "d"));
+}
+
+TEST_CASE("a store that holds only what a person tried says what it has and how that is deployed") {
+  auto store = store::Store::in_memory();
+  auto refusal = [&] {
+    auto chosen = deployments_of_run(*store, {}, "", false);
+    REQUIRE_FALSE(chosen.has_value());
+    return chosen.error();
+  };
+  Opened opened = open_contract(recorded + "captured/add_kernel_1");
+  store::Batch batch;
+  Digest contract = store::keep_contract(batch, *opened.contract);
+  REQUIRE(store->commit(std::move(batch)).has_value());
+  CHECK(refusal().what == "the store has no run");
+  CHECK(refusal().remedy == "lathe lower starts one");
+  store::Batch more;
+  Digest candidate = sha256("mine");
+  REQUIRE(store::admit(*store, more, {contract, 0, 300, candidate}, {}).has_value());
+  REQUIRE(store->commit(std::move(more)).has_value());
+  CHECK(refusal().what == "the store has no run; admitted by lathe try: " + short_hex(candidate) +
+                              " of add_kernel for sm_90a");
+  CHECK(refusal().remedy.find("--file FILE.ptx --contract DIR; lathe lower starts a run") !=
+        std::string::npos);
 }
 
 TEST_CASE("a winner's document says what its guards need") {

@@ -49,7 +49,7 @@ class World {
 
 TEST_CASE("without anything an option keeps its default") {
   World world;
-  CHECK(apply_settings(world.app).empty());
+  CHECK(apply_settings(world.app, "lower").empty());
   world.parse({"lower"});
   CHECK(world.rounds == 4);
   CHECK(current_settings(world.app).empty());
@@ -58,7 +58,7 @@ TEST_CASE("without anything an option keeps its default") {
 TEST_CASE("lathe.toml beats the default, the environment the file, the flag both") {
   World world;
   world.file("rounds = 5\nmodel = \"folder:x\"\n");
-  CHECK(apply_settings(world.app).empty());
+  CHECK(apply_settings(world.app, "lower").empty());
   SECTION("file") {
     world.parse({"lower"});
     CHECK(world.rounds == 5);
@@ -76,10 +76,48 @@ TEST_CASE("lathe.toml beats the default, the environment the file, the flag both
   }
 }
 
+TEST_CASE("a variable that is set to nothing leaves what the file says") {
+  World world;
+  world.file("rounds = 5\n");
+  ::setenv("LATHE_ROUNDS", "", 1);
+  CHECK(apply_settings(world.app, "lower").empty());
+  world.parse({"lower"});
+  CHECK(world.rounds == 5);
+  REQUIRE(current_settings(world.app).size() == 1);
+  CHECK(current_settings(world.app)[0].origin == "lathe.toml:1");
+}
+
+TEST_CASE("a bad value of a variable is complained of by the variable's name, and no place") {
+  World world;
+  ::setenv("LATHE_ROUNDS", "101", 1);
+  auto errors = apply_settings(world.app, "doctor");
+  REQUIRE(errors.size() == 1);
+  CHECK(errors[0].what.starts_with("LATHE_ROUNDS: "));
+  CHECK(errors[0].remedy == "it is --rounds of lathe lower");
+  CHECK(errors[0].place.file.empty());
+  ::setenv("LATHE_ROUNDS", "100", 1);
+  CHECK(apply_settings(world.app, "doctor").empty());
+}
+
+TEST_CASE("what one subcommand refuses counts where that one runs, or where none takes it") {
+  World world;
+  unsigned small = 1;
+  world.app.add_subcommand("node", "")->add_option("--rounds", small)->check(CLI::Range(1, 5));
+  world.file("rounds = 9\n");
+  CHECK(apply_settings(world.app, "lower").empty());
+  CHECK(world.rounds == 9);
+  CHECK(small == 1);
+  auto own = apply_settings(world.app, "node");
+  REQUIRE(own.size() == 1);
+  CHECK(own[0].remedy == "it is --rounds of lathe node");
+  world.file("rounds = 101\n");
+  CHECK(apply_settings(world.app, "doctor").size() == 1);
+}
+
 TEST_CASE("the user's folder is looked at where the working folder has no lathe.toml") {
   World world;
   world.file("rounds = 9\n", "lathe/lathe.toml");
-  CHECK(apply_settings(world.app).empty());
+  CHECK(apply_settings(world.app, "lower").empty());
   world.parse({"lower"});
   CHECK(world.rounds == 9);
   REQUIRE(current_settings(world.app).size() == 1);
@@ -92,7 +130,7 @@ TEST_CASE("an unknown key, a flag, a wrong value and what is no TOML are complai
     World world;
     world.file(text);
     INFO(text);
-    auto errors = apply_settings(world.app);
+    auto errors = apply_settings(world.app, "lower");
     REQUIRE(errors.size() == 1);
     CHECK(errors[0].place.line == 1);
     CHECK(errors[0].fault == Fault::malformed);

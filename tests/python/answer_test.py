@@ -11,6 +11,7 @@ from pathlib import Path
 import place
 import schema
 import winners_test
+from lathe_triton import __main__
 
 # A command in a process of its own, with the stub in Triton's place.
 COMMAND = """
@@ -90,6 +91,31 @@ class Answers(unittest.TestCase):
             document = self.answer(end)
             self.assertEqual((end.returncode, document["schema"], document["exit_status"]),
                              (status, "lathe/error/1", status))
+
+    def test_help_lists_the_commands_and_an_unknown_one_is_wrong_usage(self):
+        end = self.run_command("--help")
+        self.assertEqual(end.returncode, 0, end.stderr)
+        for name in ("export", *__main__.HOSTED):
+            self.assertIn(f"\n  {name} ", end.stdout)
+        end = self.run_command("exprot")
+        self.assertEqual((end.returncode, end.stdout), (64, ""))
+        self.assertIn("unknown command 'exprot'", end.stderr)
+
+    def test_export_of_a_file_that_is_not_there_ends_before_an_environment_is_made(self):
+        self.command.write_text(COMMAND.format(
+            python=str(place.ROOT / "python"), fake=str(place.HERE / "fake"),
+            tests=str(place.HERE)).replace("sys.exit(", """
+from lathe_triton import environment
+def enter(*_, **__): sys.exit("an environment is made")
+environment.enter = enter
+sys.exit("""))
+        end = self.run_command("export", "--json", self.program, f"{self.folder}/none.py:kernel")
+        document = self.answer(end)
+        self.assertEqual((end.returncode, document["exit_status"]), (74, 74))
+        self.assertIn("none.py", document["errors"][0]["what"])
+        self.assertNotIn("environment", end.stderr)
+        end = self.run_command("export", f"{self.program}:kernel")
+        self.assertIn("an environment is made", end.stderr)
 
     def test_integers_answers_with_its_files(self):
         end = self.run_command("integers", "--json", "--out", self.folder / "made", "4", "5")

@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "tests/json_schema.h"
@@ -67,6 +68,83 @@ TEST_CASE("a missing word is called as the help calls it") {
   CHECK(end.status == usage);
   has(end.err, "DIR is required");
   has(end.err, "see lathe lower --help");
+}
+
+TEST_CASE("the help that is named is that of the innermost subcommand, and says what lacks") {
+  ProcessEnd end = run_lathe({"cluster", "admit", "ada", "--address", "h:1"});
+  CHECK(end.status == usage);
+  has(end.err, "--dir is required");
+  has(end.err, "help: see lathe cluster admit --help");
+  has(run_lathe({"cluster", "admit", "--help"}).out, "--dir");
+  has(run_lathe({"contract", "check"}).err, "see lathe contract check --help");
+  has(run_lathe({"ptx", "explain", "--wide"}).err, "see lathe ptx explain --help");
+  has(run_lathe({"store", "export", "--wide"}).err, "see lathe store export --help");
+  has(run_lathe({"cluster"}).err, "see lathe cluster --help");
+  has(run_lathe({"--wide"}).err, "see lathe --help");
+}
+
+TEST_CASE("a range of blocks that the grid does not have is wrong usage, with the grid's size") {
+  auto verify = [](const std::string& begin, const std::string& end) {
+    return run_lathe({"verify", reference, reference, "--contract", small_contract, "--block-begin",
+                      begin, "--block-end", end});
+  };
+  for (auto [begin, end] :
+       {std::pair{"300", "0"}, {"8", "0"}, {"5", "3"}, {"3", "3"}, {"0", "9"}}) {
+    ProcessEnd refused = verify(begin, end);
+    INFO(begin << " " << end);
+    CHECK(refused.status == usage);
+    has(refused.err, "the grid has 8");
+  }
+  CHECK(verify("7", "0").status == 0);
+  CHECK(verify("3", "5").status == 0);
+  CHECK(verify("0", "8").status == 0);
+}
+
+TEST_CASE("a candidate that no assembler would take is refused at its line, not proved") {
+  Scratch scratch;
+  std::string file = (scratch.path() / "b.ptx").string(), ptx = text_of(reference);
+  auto verify = [&](const std::string& text) {
+    REQUIRE(write_file(file, text).has_value());
+    return run_lathe({"verify", reference, file, "--contract", small_contract});
+  };
+  ProcessEnd twice = verify(ptx + ptx);
+  CHECK(twice.status == bad_input);
+  has(twice.err, "is defined again: line ");
+  std::size_t at = ptx.find(".version 8"), end = ptx.find('\n', at);
+  REQUIRE(at != std::string::npos);
+  ProcessEnd newer = verify(std::string(ptx).replace(at, end - at, ".version 9.9"));
+  CHECK(newer.status == bad_input);
+  has(newer.err, "newer than the contract's ptx_isa");
+  CHECK(verify(std::string(ptx).replace(at, end - at, ".version 9.0")).status == 0);
+}
+
+TEST_CASE("a target, a version or a line that does not exist is wrong usage, with what does") {
+  ProcessEnd target = run_lathe({"ptx", "reference", "mma", "--target", "sm_12"});
+  CHECK(target.status == usage);
+  has(target.err, "`sm_12` is no target");
+  has(target.err, "sm_90[a]");
+  CHECK(run_lathe({"ptx", "reference", "mma", "--target", "sm_89a"}).status == usage);
+  CHECK(run_lathe({"ptx", "reference", "mma", "--target", "sm_89"}).status == 0);
+  has(run_lathe({"ptx", "reference", "mma", "--isa", "99.9"}).err, "the newest is 9.4");
+  CHECK(run_lathe({"ptx", "reference", "mma", "--isa", "8.0"}).status == 0);
+  std::string ptx = text_of(reference);
+  auto lines = std::to_string(std::count(ptx.begin(), ptx.end(), '\n'));
+  ProcessEnd line = run_lathe({"ptx", "explain", reference + ":99999"});
+  CHECK(line.status == usage);
+  has(line.err, "there is no line 99999: the file has " + lines);
+  ProcessEnd last = run_lathe({"ptx", "explain", reference + ":" + lines});
+  CHECK(last.status == 0);
+  has(last.err, "holds no instruction");
+}
+
+TEST_CASE("a contract for a PTX that does not exist is refused with what does") {
+  ContractCopy copy("ptx_isa = \"9.0\"", "ptx_isa = \"99.9\"");
+  ProcessEnd end = run_lathe({"contract", "check", copy.path()});
+  CHECK(end.status == bad_input);
+  has(end.err, "contract.toml:5:11: error: `ptx_isa`: there is no PTX 99.9");
+  has(end.err, "\"8.0\" to \"9.4\"");
+  ContractCopy newest("ptx_isa = \"9.0\"", "ptx_isa = \"9.4\"");
+  CHECK(run_lathe({"contract", "check", newest.path()}).status == 0);
 }
 
 TEST_CASE("a number below zero is no seed, and nothing runs") {

@@ -35,6 +35,20 @@ TEST_CASE("doctor says where a setting comes from, and the environment wins over
   has(end.out, "branches = 2 (from lathe.toml:2)");
 }
 
+TEST_CASE("doctor tells a half made environment of Triton from a whole one and from none") {
+  Scratch scratch;
+  auto says = [&] { return run_lathe({"doctor"}, {}, scratch.path()).out; };
+  auto make = [&](const std::string& file) {
+    std::filesystem::create_directories((scratch.path() / file).parent_path());
+    REQUIRE(write_file(scratch.path() / file, "").has_value());
+  };
+  has(says(), ".venv-triton: not there");
+  make(".venv-triton/bin/python");
+  has(says(), ".venv-triton: half made; `python -m lathe_triton export` makes it whole");
+  make(".venv-triton/complete");
+  has(says(), ".venv-triton: there\n");
+}
+
 TEST_CASE("a contract is shown with its identity, and the text reads back to it") {
   Json json = document({"contract", "show", small_contract, "--json"}, "contract");
   ProcessEnd end = run_lathe({"contract", "show", small_contract});

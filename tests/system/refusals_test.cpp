@@ -2,6 +2,7 @@
 
 #include <sys/mount.h>
 
+#include "base/json.h"
 #include "store/export.h"
 #include "store/store.h"
 #include "tests/system/program.h"
@@ -137,11 +138,17 @@ TEST_CASE("PTX that is missing, empty, binary or too large is refused") {
 }
 
 TEST_CASE("an assembler that nobody has is named, with 69") {
-  ContractCopy copy("ptx_isa = \"", "ptx_isa = \"9");
+  Json doctor = Json::parse(run_lathe({"doctor", "--json"}).out);
+  for (const Json& one : doctor["assemblers"])
+    if (one["ptx_isa_max"] == "9.4") {
+      std::puts("LATHE-SKIP: an assembler of the newest PTX is here");
+      return;
+    }
+  ContractCopy copy("ptx_isa = \"9.0\"", "ptx_isa = \"9.4\"");
   std::string reference = copy.file("reference.ptx");
   ProcessEnd end = run_lathe({"test", reference, "--contract", copy.path()});
   CHECK(end.status == unavailable);
-  has(end.err, "99.0");
+  has(end.err, "no assembler reads PTX 9.4");
 }
 
 TEST_CASE("a store that another process owns is refused with 75, and its owner is said") {

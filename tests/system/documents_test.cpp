@@ -1,0 +1,146 @@
+// The documents of the subcommands that write folders or show PTX: one on standard output, of its
+// schema, and the error document where they fail.
+
+#include <filesystem>
+
+#include "tests/json_schema.h"
+#include "tests/system/program.h"
+
+namespace lathe {
+namespace {
+
+constexpr int usage = 64, bad_input = 65, io = 74;
+
+const std::string reference = small_contract + "/reference.ptx";
+const std::string h200 = LATHE_ROOT "/tests/python/h200/";
+const std::string foreign = LATHE_ROOT "/tests/cli/flashinfer/";
+
+Json document(std::vector<std::string> words, const std::string& schema, int status = 0) {
+  words.push_back("--json");
+  ProcessEnd end = run_lathe(words);
+  INFO(end.err);
+  CHECK(end.status == status);
+  Json json = Json::parse(end.out, nullptr, false);
+  REQUIRE(json.is_object());
+  CHECK(json.begin().key() == "schema");
+  CHECK(json["schema"] == "lathe/" + schema + "/1");
+  for (const std::string& complaint : JsonSchema::of(schema).complaints(json))
+    FAIL_CHECK(complaint);
+  return json;
+}
+
+TEST_CASE("each schema is that of the document of its name") {
+  for (const auto& entry : std::filesystem::directory_iterator(LATHE_ROOT "/docs/json")) {
+    std::string name = entry.path().stem().stem().string();
+    Json schema = Json::parse(text_of(entry.path()));
+    INFO(name);
+    CHECK(schema["title"] == "lathe/" + name + "/1");
+    CHECK(schema["properties"]["schema"]["const"] == schema["title"]);
+    CHECK(schema["required"][0] == "schema");
+  }
+}
+
+TEST_CASE("deploy says what it wrote, and what it refused") {
+  Scratch scratch;
+  std::string folder = (scratch.path() / "w").string(), contract = h200 + "captured/scale_kernel_1";
+  std::vector<std::string> deploy{"deploy", "--file", contract + "/reference.ptx", "--contract",
+                                  contract};
+  auto with = [&](const std::string& form, const std::string& place) {
+    std::vector<std::string> words = deploy;
+    words.insert(words.end(), {form, place});
+    return words;
+  };
+  Json json = document(with("--winners", folder), "deploy");
+  CHECK(json["form"] == "winners");
+  CHECK(json["folder"] == folder);
+  REQUIRE(json["deployed"].size() == 1);
+  CHECK(json["deployed"][0]["proved"] == true);
+  CHECK(document(with("--winners", folder), "error", io)["errors"][0]["file"] == folder);
+  CHECK(document(with("--triton-override", (scratch.path() / "t").string()), "error",
+                 1)["errors"][0]["what"]
+            .get<std::string>()
+            .find("scalar factor") != std::string::npos);
+  document(deploy, "error", usage);
+}
+
+TEST_CASE("export and import say which files they wrote") {
+  Scratch scratch;
+  std::string out = (scratch.path() / "d").string(), in = (scratch.path() / "i").string();
+  std::vector<std::string> words{"export", "--directory", h200 + "captured/add_kernel_1",
+                                 "--flashinfer-trace", out};
+  Json exported = document(words, "flashinfer-export");
+  REQUIRE_FALSE(exported["files"].empty());
+  for (const Json& file : exported["files"])
+    CHECK(std::filesystem::exists(std::filesystem::path(out) / file.get<std::string>()));
+  document(words, "error", io);  // It is there already.
+  Json imported = document({"import", "--flashinfer-trace", out, "--out", in}, "flashinfer-import");
+  CHECK(imported["files"] == exported["files"]);
+  REQUIRE(imported["contracts"].size() == 1);
+  CHECK(std::filesystem::exists(std::filesystem::path(in) /
+                                imported["contracts"][0].get<std::string>() / "contract.toml"));
+  document({"import", "--flashinfer-trace", foreign + "workloads.jsonl", "--out", in + "2"},
+           "error", bad_input);
+}
+
+TEST_CASE("a normal form comes as a document with the text that it prints") {
+  CHECK(document({"ptx", "fmt", reference}, "ptx-fmt")["ptx"] ==
+        run_lathe({"ptx", "fmt", reference}).out);
+  document({"ptx", "fmt", "/nowhere.ptx"}, "error", io);
+}
+
+TEST_CASE("explain gives each instruction with its form, or what is wrong with the file") {
+  Json json = document({"ptx", "explain", reference}, "ptx-explain");
+  CHECK(json["target"] == "sm_90a");
+  const Json& last = json["instructions"].back();
+  CHECK(last["text"] == "ret;");
+  std::string line = std::to_string(last["line"].get<int>());
+  Json one = document({"ptx", "explain", reference + ":" + line}, "ptx-explain");
+  REQUIRE(one["instructions"].size() == 1);
+  CHECK(one["instructions"][0] == last);
+  std::string ptx = text_of(reference);
+  Scratch scratch;
+  std::string file = (scratch.path() / "x.ptx").string();
+  REQUIRE(write_file(file, ptx.replace(ptx.find("\tret;"), 5, "\tfrobnicate;")).has_value());
+  CHECK(document({"ptx", "explain", file}, "error", 2)["errors"][0]["line"] == last["line"]);
+}
+
+TEST_CASE("the forms of an instruction come as a document, and none as an error") {
+  Json all = document({"ptx", "reference", "add"}, "ptx-reference");
+  CHECK(all["forms"].size() > 1);
+  CHECK(document({"ptx", "reference", "add.rn.f32"}, "ptx-reference")["forms"].size() == 1);
+  document({"ptx", "reference", "add.wide.f32"}, "error", 1);
+  CHECK(document({"ptx", "reference", "--document"}, "ptx-reference")["forms"].size() >
+        all["forms"].size());
+}
+
+TEST_CASE("a launch on the emulated device is a document, and so is what stops it") {
+  std::vector<std::string> run{"ptx", "run", reference, "--contract", small_contract};
+  CHECK(document(run, "ptx-run")["blocks"] == 8);
+  run[2] = "/nowhere.ptx";
+  document(run, "error", io);
+  std::string ptx = text_of(reference);
+  Scratch scratch;
+  std::string file = (scratch.path() / "x.ptx").string();
+  REQUIRE(write_file(file, ptx.replace(ptx.find("\tret;"), 5, "\ttrap;")).has_value());
+  run[2] = file;
+  document(run, "error", 1);
+}
+
+TEST_CASE("a farm's identity and its bundles come as documents") {
+  Scratch scratch;
+  std::string farm = (scratch.path() / "farm").string(), bundle = farm + "/ada.bundle";
+  CHECK(document({"cluster", "init", farm}, "cluster-init")["directory"] == farm);
+  document({"cluster", "init", farm}, "error", io);
+  std::vector<std::string> admit{"cluster",   "admit",       "ada",   "--dir", farm,
+                                 "--address", "127.0.0.1:1", "--out", bundle};
+  CHECK(document(admit, "cluster-admit")["bundle"] == bundle);
+  CHECK(std::filesystem::exists(bundle));
+  admit[6] = "nowhere";
+  document(admit, "error", usage);
+  CHECK(document({"cluster", "revoke", "ada", "--dir", farm}, "cluster-revoke")["node"] == "ada");
+  Json error = document({"node", "--join", farm + "/none.bundle"}, "error", io);
+  CHECK(error["errors"][0]["file"] == farm + "/none.bundle");
+}
+
+}  // namespace
+}  // namespace lathe
