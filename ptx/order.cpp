@@ -28,9 +28,12 @@ void OrderObserver::begin(std::uint64_t block, std::uint32_t warps, std::uint32_
   block_ = block;
   clocks_.reset(warps, threads);
   shape_ = {warps, threads};
-  phased_ = false;
+  phased_ = blocks_ > 1;
+  if (phased_) happened_.reset(warps, threads);
   passed_on_.clear();
-  met_.clear();
+  reached_.clear();
+  began_.assign(warps, 0);
+  left_.assign(warps, 0);
   shared_.clear();
   tensor_.clear();
   phases_.clear();
@@ -233,7 +236,7 @@ void OrderObserver::on_access(const Access& access) {
   if (access.unit != Unit::thread || access.space == Space::tensor) return unit_access(access);
   if (access.relaxed) note_strong(access);
   if (access.space == Space::shared) {
-    if (blocks_ > 1) check_begun(access);
+    if (blocks_ > 1) reach(access);
     each_lane(access.mask, [&](std::uint32_t lane) {
       touch_words(shared_, {&access, lane, (*access.addresses)[lane]}, true);
     });

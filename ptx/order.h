@@ -27,7 +27,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <set>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -105,6 +104,7 @@ class OrderObserver {
   }
   void on_issue(std::uint32_t warp, std::uint32_t instruction, Mask active) {
     if (registers_.any() && active != 0) touch_registers(warp, instruction, active);
+    if (blocks_ > 1) began_[warp] |= active;
   }
   void on_access(const Access& access);
   void on_barrier_arrive(std::uint32_t warp, std::uint32_t instruction, unsigned id,
@@ -123,7 +123,9 @@ class OrderObserver {
                         std::uint64_t offset, std::uint64_t phase, bool relaxed);
   void on_unit(const UnitEvent& event);
   void on_branch(std::uint32_t, std::uint32_t, Mask, Mask) {}
-  void on_exit(std::uint32_t, std::uint32_t, Mask) {}
+  void on_exit(std::uint32_t warp, std::uint32_t, Mask mask) {
+    if (blocks_ > 1) left_[warp] |= mask;
+  }
   /// A product read what cp.async brought without a fence between the proxies.
   bool trusts_copies() const { return trusts_copies_; }
   /// A block that has shown enough distinct faults may stop.
@@ -186,9 +188,8 @@ class OrderObserver {
   std::uint32_t block_of(std::uint32_t warp) const { return warp * blocks_ / shape_[0]; }
   template <class Holds>
   bool some_thread(std::uint32_t block, Holds&& holds) const;
-  void check_begun(const Access& access);
+  void reach(const Access& access);
   void check_ends();
-  void check_end(std::uint64_t word, const OrderStamp& stamp);
   void report_at(OrderFinding::Kind kind, Space space, std::uint64_t address, std::uint32_t first,
                  std::uint32_t second, std::uint32_t warp, Mask mask);
   void touch_words(OrderCells& cells, const Touch& touch, bool shared);
@@ -213,8 +214,13 @@ class OrderObserver {
   bool phased_ = false;                   // Whether there was one.
   std::array<std::uint32_t, 2> shape_{};  // Warps and threads.
   std::uint32_t blocks_ = 1;              // Of the cluster.
-  std::set<std::pair<std::uint32_t, std::uint32_t>> met_;  // Threads, and blocks that they know of.
-  std::map<std::uint32_t, std::uint32_t> passed_on_;       // Makers' clocks at fences, by thread.
+  std::vector<Mask> began_, left_;        // By warp, of a cluster.
+  struct Reach {
+    std::uint32_t clock = 0, instruction = 0;
+  };
+  /// The last access of a thread to shared memory of another block.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Reach> reached_;
+  std::map<std::uint32_t, std::uint32_t> passed_on_;  // Makers' clocks at fences, by thread.
   OrderCells shared_;
   std::map<std::uint32_t, OrderCells> global_;     // By buffer; of this block.
   std::map<std::uint32_t, OrderBlocks> between_;   // By buffer; of the run.

@@ -48,12 +48,6 @@ class OrderCells {
     return (*page_)[number % page_words];
   }
   void clear();
-  /// All words of the pages that were met.
-  template <class Each>
-  void each_word(Each&& each) {
-    for (auto& [number, page] : pages_)
-      for (std::uint64_t i = 0; i < page_words; ++i) each(number * page_words + i, (*page)[i]);
-  }
 
  private:
   using Page = std::array<OrderCell, page_words>;

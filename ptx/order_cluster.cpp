@@ -16,53 +16,37 @@ bool OrderObserver::some_thread(std::uint32_t block, Holds&& holds) const {
   return false;
 }
 
-/// Whoever reaches into another block must know of something that it has done.
-void OrderObserver::check_begun(const Access& access) {
+/// Whoever reaches into another block must know of something that it has done. The mbarrier that a
+/// unit tells stands for the unit's end, for which the other block waits or not.
+void OrderObserver::reach(const Access& access) {
+  if (access.mbarrier && program_ != nullptr &&
+      program_->operations[access.instruction].effect != Effect::mbarrier)
+    return;
   each_lane(access.mask, [&](std::uint32_t lane) {
     auto block = static_cast<std::uint32_t>((*access.addresses)[lane] >> rank_shift);
     std::uint32_t thread = access.warp * lane_count + lane;
-    if (block == block_of(access.warp) || met_.contains({thread, block})) return;
-    if (some_thread(block, [&](std::uint32_t other) { return clocks_.known(thread, other) != 0; }))
-      met_.insert({thread, block});
-    else
+    if (block == block_of(access.warp)) return;
+    auto [reached, fresh] = reached_.try_emplace({thread, block});
+    reached->second = {happened_.clock(thread), access.instruction};
+    if (!fresh) return;
+    if (!some_thread(block, [&](std::uint32_t own) { return happened_.known(thread, own) != 0; }))
       report_at(OrderFinding::Kind::absent, Space::shared, (*access.addresses)[lane],
                 access.instruction, access.instruction, access.warp, Mask{1} << lane);
   });
 }
 
-/// Some thread of the block must have known of each access by another block's threads when it left.
-void OrderObserver::check_end(std::uint64_t word, const OrderStamp& stamp) {
-  auto block = static_cast<std::uint32_t>(word * 4 >> rank_shift);
-  if (stamp.lanes == 0 || stamp.warp >= shape_[0] || block == block_of(stamp.warp)) return;
-  // The mbarrier that a unit tells stands for the unit's end, which its block waits for or not.
-  if (program_ != nullptr) {
-    Effect effect = program_->operations[stamp.instruction].effect;
-    if (effect == Effect::bulk_copy || effect == Effect::store_async ||
-        effect == Effect::tensor_commit)
-      return;
-  }
-  each_lane(stamp.lanes, [&](std::uint32_t lane) {
-    std::uint32_t thread = stamp.warp * lane_count + lane;
-    if (!some_thread(block,
-                     [&](std::uint32_t own) { return clocks_.known(own, thread) >= stamp.clock; }))
-      report_at(OrderFinding::Kind::absent, Space::shared, word * 4, stamp.instruction,
-                stamp.instruction, stamp.warp, Mask{1} << lane);
-  });
-}
-
+/// Some thread of the block must have known of each such access when it left.
 void OrderObserver::check_ends() {
-  auto check = [&](std::uint64_t word, const OrderCell& cell) {
-    check_end(word, cell.writer);
-    check_end(word, cell.reader);
-    if (cell.plain) check_end(word, *cell.plain);
-    if (cell.readers)
-      for (const OrderStamp& reader : *cell.readers) check_end(word, reader);
-  };
-  shared_.each_word([&](std::uint64_t word, const OrderCell& cell) {
-    check(word, cell);
-    if (cell.bytes)
-      for (const OrderCell& byte : *cell.bytes) check(word, byte);
-  });
+  if (began_ != left_) return;  // It did not end.
+  for (const auto& [who, reach] : reached_) {
+    auto [thread, block] = who;
+    std::uint32_t other = thread, clock = reach.clock;
+    if (!some_thread(block,
+                     [&](std::uint32_t own) { return happened_.known(own, other) >= clock; }))
+      report_at(OrderFinding::Kind::absent, Space::shared, std::uint64_t{block} << rank_shift,
+                reach.instruction, reach.instruction, thread / lane_count,
+                Mask{1} << thread % lane_count);
+  }
 }
 
 }  // namespace lathe::ptx

@@ -114,6 +114,12 @@ Result<Done> Verifier::conclude_stopped(const StoppedBlock& stopped) {
     Result<Done> ready = replay_.use_inputs(input_class, 1);
     if (!ready) return ready.error();
     Replayed replayed = replay_.run(Side::candidate, {stopped.block});
+    // Watched, waits give up: what follows from that is shown by no other run.
+    if (!replayed.trap) {
+      replayed = replay_.run(Side::candidate, {stopped.block}, ptx::AsyncSchedule::at_issue, true);
+      if (!replayed.races.empty())
+        return conclude_race(replayed.races.front(), replayed.order_follows_all);
+    }
     if (!replayed.trap || !refutes(replayed.trap->kind)) continue;
     Witness witness = trap_witness(sides_, *replayed.trap);
     witness.replayed = true;
