@@ -38,26 +38,33 @@ bool any_word(Field* field, const A& a) {
   return false;
 }
 
-/// A pure function of operands that are not all exact: of integer data, entry by entry.
+/// A pure function of words, entry by entry, where few enough bits decide.
+template <Type To, class F, class... A>
+std::optional<BitsValue<To>> applied(Field* field, std::uint64_t name, F function,
+                                     const A&... operands) {
+  if (!(any_word(field, operands) || ...) || (operands.poisoned() || ...)) return std::nullopt;
+  std::array<std::optional<Word>, sizeof...(A)> found{word_of(field, operands)...};
+  std::array<Word, sizeof...(A)> words;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (!found[i]) return std::nullopt;
+    words[i] = *found[i];
+  }
+  auto result =
+      field->words().apply(name, words, width_of(To), [&](std::span<const std::uint64_t> bits) {
+        return [&]<std::size_t... i>(std::index_sequence<i...>) {
+          return static_cast<std::uint64_t>(function(bits[i]...));
+        }
+        (std::index_sequence_for<A...>{});
+      });
+  if (!result) return std::nullopt;
+  return from_word<To>(field, *result);
+}
+
+/// A pure function of operands that are not all exact.
 template <Type To, class F, class... A>
 BitsValue<To> symbolic(Field* field, std::uint64_t name, F function, const A&... operands) {
   if ((any_word(field, operands) || ...) && !(operands.poisoned() || ...)) {
-    std::array<std::optional<Word>, sizeof...(A)> found{word_of(field, operands)...};
-    std::array<Word, sizeof...(A)> words;
-    bool all = true;
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      all &= found[i].has_value();
-      if (found[i]) words[i] = *found[i];
-    }
-    if (all)
-      if (auto result = field->words().apply(
-              name, words, width_of(To), [&](std::span<const std::uint64_t> bits) {
-                return [&]<std::size_t... i>(std::index_sequence<i...>) {
-                  return static_cast<std::uint64_t>(function(bits[i]...));
-                }
-                (std::index_sequence_for<A...>{});
-              }))
-        return from_word<To>(field, *result);
+    if (auto result = applied<To>(field, name, function, operands...)) return *result;
     field->complain(ComplaintKind::undecided,
                     "an operation on integer data that more than eight bits decide");
     return all_poison<To>(field);

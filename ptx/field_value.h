@@ -167,18 +167,19 @@ NumberValue<T> literal(NumberValue<T> like, std::uint64_t bits) {
 /// Names of functions that words remember; below 2^32 so that no address is one of them.
 constexpr std::uint64_t wrapping_names = 1u << 20;
 
-#define FIELD_WRAPPING(symbol)                                                 \
-  template <Type T>                                                            \
-  BitsValue<T> operator symbol(const BitsValue<T>& a, const BitsValue<T>& b) { \
-    using U = typename BitsValue<T>::Unsigned;                                 \
-    using W = std::conditional_t<(sizeof(U) < 8), std::uint64_t, U>;           \
-    if (!a.exact || !b.exact) {                                                \
-      if (auto whole = whole_result<T>(#symbol[0], a, b)) return *whole;       \
-      return symbolic<T>(                                                      \
-          a.field, wrapping_names + #symbol[0],                                \
-          [](std::uint64_t x, std::uint64_t y) { return x symbol y; }, a, b);  \
-    }                                                                          \
-    return {a.field, static_cast<U>(W{a.bits} symbol W{b.bits})};              \
+#define FIELD_WRAPPING(symbol)                                                     \
+  template <Type T>                                                                \
+  BitsValue<T> operator symbol(const BitsValue<T>& a, const BitsValue<T>& b) {     \
+    using U = typename BitsValue<T>::Unsigned;                                     \
+    using W = std::conditional_t<(sizeof(U) < 8), std::uint64_t, U>;               \
+    if (!a.exact || !b.exact) {                                                    \
+      auto function = [](std::uint64_t x, std::uint64_t y) { return x symbol y; }; \
+      std::uint64_t name = wrapping_names + #symbol[0];                            \
+      if (auto word = applied<T>(a.field, name, function, a, b)) return *word;     \
+      if (auto whole = whole_result<T>(#symbol[0], a, b)) return *whole;           \
+      return symbolic<T>(a.field, name, function, a, b);                           \
+    }                                                                              \
+    return {a.field, static_cast<U>(W{a.bits} symbol W{b.bits})};                  \
   }
 FIELD_WRAPPING(+)
 FIELD_WRAPPING(-)
