@@ -74,7 +74,8 @@ Number Field::distant_number(std::uint32_t id) const {
   if (id >= lasting) return lasting_numbers_[id - lasting];
   if (id < first_word)
     return tiles_.element((id - first_tile) / tile_elements, (id - first_tile) % tile_elements);
-  Known& known = known_inputs_[id % known_inputs_max];
+  // Rows of a matrix are often a power of two apart.
+  Known& known = known_inputs_[id * 0x9E3779B1u >> (32 - known_inputs_bits)];
   if (known.id == id) return known.number;
   known = {id, input_number(id)};
   return known.number;

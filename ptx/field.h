@@ -204,7 +204,7 @@ class Field {
 
   static constexpr std::uint64_t page_bytes = 1024;
   static constexpr std::uint64_t piece_bytes = 256;
-  static constexpr std::size_t known_inputs_max = 4096;
+  static constexpr unsigned known_inputs_bits = 12;
   std::uint64_t peak_numbers() const { return peak_; }
 
  private:
@@ -287,7 +287,8 @@ class Field {
     std::uint32_t id = 0;
     Number number;
   };
-  mutable std::vector<Known> known_inputs_ = std::vector<Known>(known_inputs_max);
+  mutable std::vector<Known> known_inputs_ =
+      std::vector<Known>(std::size_t{1} << known_inputs_bits);
   std::array<std::vector<std::uint32_t>, 2> half_literals_;  // f16 and bf16, by their bits.
   std::vector<std::uint32_t> free_;
   std::vector<std::weak_ptr<Plane>> planes_;
