@@ -54,7 +54,8 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 }
 
 /// The file as it is verified: its entry renamed to `pair`, the parameters that only the other
-/// kernel has appended, and the undefined function that stands for exp linked in.
+/// kernel has appended, the undefined function that stands for exp linked in, and values given to
+/// the module's variables, which are the host's to set.
 std::string linked(const fs::path& path, std::size_t parameters) {
   std::string text = text_of(path), entry = entry_of(text);
   text = replaced(text, entry, "pair");
@@ -63,6 +64,12 @@ std::string linked(const fs::path& path, std::size_t parameters) {
   auto have = static_cast<std::size_t>(std::count(list.begin(), list.end(), ',')) + 1;
   for (; have < parameters; ++have) list += ",\n\t.param .u64 more_" + std::to_string(have) + "\n";
   text.replace(begin, end - begin, list);
+  static const std::regex variable(R"(\.global \.align 4 \.u32 (\w+);)");
+  std::smatch found;
+  for (int value = 1001; std::regex_search(text, found, variable); ++value)
+    text.replace(static_cast<std::size_t>(found.position()),
+                 static_cast<std::size_t>(found.length()),
+                 ".global .align 4 .u32 " + found[1].str() + " = " + std::to_string(value) + ";");
   static const std::regex call(
       R"(\{[^{}]*st\.param\.f32\s*\[param0\+0\],\s*(%f\d+);[^{}]*call\.uni[^;]*__symexpf[^;]*;\s*ld\.param\.f32\s*(%f\d+),\s*\[retval0\+0\];\s*\})");
   return std::regex_replace(text, call,
@@ -156,10 +163,12 @@ std::vector<Verdict> verdicts() {
     attend("04_causal_attention/", name + "-naive", count, name + "-fused", count,
            std::string(level).starts_with("FA1"));
   }
+  // Lanes read what wmma.store of the others wrote, and no bar.warp.sync is left in between: the
+  // file's comments say where one stood. The manual lets barriers order memory, not .sync.
   add("Conv2D-ref, Conv2D-opt",
       "input:f32:150528:input weight:f32:34848:input bias:f32:96:input output:f32:290400:output",
       {2364, 1, 1}, 0, {"05_conv2d_llm/Conv2D-ref.ptx", {256, 1, 1}},
-      {"05_conv2d_llm/Conv2D-opt.ptx", {256, 1, 1}});
+      {"05_conv2d_llm/Conv2D-opt.ptx", {256, 1, 1}}, true);
   for (int i = 1; i <= 3; ++i)
     add("MatMul-1-32x32, GEMM-" + std::to_string(i),
         "A:f32:32x4096:input B:f32:4096x32/4096:input C:f32:32x32/4096:inout", {16384, 1, 1}, 0,
@@ -209,7 +218,7 @@ bool right(const Verdict& verdict, const fs::path& kernels, std::string& said) {
   std::string text = linked(kernels / verdict.reference.file, count);
   // Where races are all that is asked for, beside a kernel that does nothing: the racy one's own
   // results are not to be relied on.
-  if (verdict.racy)
+  if (verdict.racy && verdict.reference.file == verdict.candidate.file)
     text.replace(text.find('{', text.find("pair(")), std::string::npos, "{\nret;\n}\n");
   ptx::Parsed reference = ptx::parse(text, "reference");
   ptx::Parsed candidate = ptx::parse(linked(kernels / verdict.candidate.file, count), "candidate");
