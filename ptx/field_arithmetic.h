@@ -109,7 +109,11 @@ class Arithmetic {
 
   /// The result of one more operation in this format: rounded where it can be narrower than what
   /// came in.
-  static Number in_format(Number a, Type type, bool exact);
+  static void put_in_format(Number& a, Type type, bool exact);
+  static Number in_format(Number a, Type type, bool exact) {
+    put_in_format(a, type, exact);
+    return a;
+  }
 
  private:
   struct Term {
@@ -148,7 +152,7 @@ class Arithmetic {
   std::int64_t instruction_ = -1;
 };
 
-inline Number Arithmetic::in_format(Number a, Type type, bool exact) {
+inline void Arithmetic::put_in_format(Number& a, Type type, bool exact) {
   a.kind = static_cast<std::uint8_t>(type);
   unsigned bits = significant_bits(type);
   if (!exact) {
@@ -159,7 +163,6 @@ inline Number Arithmetic::in_format(Number a, Type type, bool exact) {
       a.rounds = rounded(a.rounds, bits);
     a.fits = static_cast<std::uint8_t>(bits);
   }
-  return a;
 }
 
 }  // namespace lathe::ptx::field

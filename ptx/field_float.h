@@ -8,7 +8,9 @@ namespace lathe::ptx::field {
 
 /// `.sat` and `.relu` after the operation proper.
 template <Type T>
-NumberValue<T> clamped(Form f, Field* field, Number number, bool exact = false) {
+NumberValue<T> clamped(Form f, Field* field, const Number& result, bool exact = false) {
+  if (!f.has(Flag::sat) && !f.has(Flag::relu)) return made<T>(field, result, exact);
+  Number number = result;
   Arithmetic& arithmetic = field->arithmetic();
   if (f.has(Flag::sat)) {
     if (number.special == Special::nan) number = arithmetic.literal(0, T);
@@ -30,17 +32,20 @@ bool moves_exponent(const Number& number) {
 
 template <Type T>
 NumberValue<T> add(Form f, const NumberValue<T>& a, const NumberValue<T>& b) {
-  Number x = a.get(), y = b.get();
+  NumberPlace left, right;
+  const Number &x = a.get(left), &y = b.get(right);
   return clamped<T>(f, a.field, a.field->arithmetic().add(x, y), x.zero() || y.zero());
 }
 template <Type T>
 NumberValue<T> sub(Form f, const NumberValue<T>& a, const NumberValue<T>& b) {
-  Number x = a.get(), y = b.get();
+  NumberPlace left, right;
+  const Number &x = a.get(left), &y = b.get(right);
   return clamped<T>(f, a.field, a.field->arithmetic().sub(x, y), x.zero() || y.zero());
 }
 template <Type T>
 NumberValue<T> mul(Form f, const NumberValue<T>& a, const NumberValue<T>& b) {
-  Number x = a.get(), y = b.get();
+  NumberPlace left, right;
+  const Number &x = a.get(left), &y = b.get(right);
   return clamped<T>(f, a.field, a.field->arithmetic().mul(x, y),
                     moves_exponent<T>(x) || moves_exponent<T>(y));
 }
@@ -48,7 +53,9 @@ template <Type T>
 NumberValue<T> fused(Form f, const NumberValue<T>& a, const NumberValue<T>& b,
                      const NumberValue<T>& c) {
   Arithmetic& arithmetic = a.field->arithmetic();
-  return clamped<T>(f, a.field, arithmetic.add(arithmetic.mul(a.get(), b.get()), c.get()));
+  NumberPlace left, right, last;
+  return clamped<T>(f, a.field,
+                    arithmetic.add(arithmetic.mul(a.get(left), b.get(right)), c.get(last)));
 }
 template <Type T>
 NumberValue<T> fused_filled(Form, const NumberValue<T>& a, const NumberValue<T>&,
@@ -78,7 +85,8 @@ NumberValue<T> reciprocal_root(Form f, const NumberValue<T>& a) {
 }
 template <Type T>
 NumberValue<T> exponential2(Form f, const NumberValue<T>& a) {
-  return clamped<T>(f, a.field, a.field->arithmetic().exp2(a.get()));
+  NumberPlace place;
+  return clamped<T>(f, a.field, a.field->arithmetic().exp2(a.get(place)));
 }
 template <Type T>
 NumberValue<T> logarithm2(Form f, const NumberValue<T>& a) {
@@ -239,6 +247,9 @@ BitsValue<To> number_to_bits(Form f, const NumberValue<From>& a) {
 template <Type To, Type From>
 auto convert(Form f, const NumberValue<From>& a) {
   if constexpr (is_number<To>) {
+    NumberPlace place;
+    if (!f.has(Flag::to_integer) && To != Type::tf32 && width_of(To) != 8)
+      return clamped<To>(f, a.field, a.get(place), true);
     Number number = a.get();
     if (f.has(Flag::to_integer)) number = to_integral(a.field->arithmetic(), number, f.rounding);
     if constexpr (To == Type::tf32) {
@@ -367,7 +378,12 @@ void Field::store(Lanes& lanes, Cell cell, const Value<T>& value) {
     lanes.plane->bits[cell.at()] = bits.bits;
     lanes.plane->tags[cell.at()] = bits.tag(0);
   } else if constexpr (is_number<T>) {
-    store<untyped_of(T)>(lanes, cell, recast<untyped_of(T)>(value));
+    constexpr unsigned bytes = width_of(T) / 8;
+    std::uint32_t id = value.fresh ? keep(value.number) : 0;
+    std::memcpy(&lanes.plane->bits[cell.at()], &value.raw.bits, bytes);
+    Tag* tags = &lanes.plane->tags[cell.at()];
+    for (unsigned i = 0; i < bytes; ++i)
+      tags[i] = !value.fresh ? value.raw.tag(i) : id == poison_id() ? poison_tag : id << 3 | i;
   } else {
     std::size_t at = cell.at();
     constexpr unsigned bytes = BitsValue<T>::bytes;

@@ -54,6 +54,14 @@ struct BitsValue {
   }
 };
 
+/// Room for a number that is made when it is needed.
+struct NumberPlace {
+  union {
+    Number number;
+  };
+  NumberPlace() {}
+};
+
 /// A float: as a register holds it until somebody asks for the number, or a new number.
 template <Type T>
 struct NumberValue {
@@ -66,6 +74,13 @@ struct NumberValue {
   };
 
   NumberValue() {}
+  /// Where it is, or in `place`; until the next number is kept.
+  const Number& get(NumberPlace& place) const {
+    if (fresh) return number;
+    if (!raw.exact)
+      if (const Number* held = field->held(raw.tags, T == Type::tf32 ? Type::f32 : T)) return *held;
+    return *new (&place.number) Number(get());
+  }
   Number get() const {
     if (fresh) return number;
     if (raw.exact) return field->number(field->literal(static_cast<std::uint64_t>(raw.bits), T));
@@ -101,11 +116,12 @@ BitsValue<To> opaque(Field* field, const A&... operands) {
 namespace lathe::ptx::field {
 
 template <Type T>
-NumberValue<T> made(Field* field, Number number, bool exact = false) {
+NumberValue<T> made(Field* field, const Number& number, bool exact = false) {
   NumberValue<T> out;
   out.field = field;
   out.fresh = true;
-  out.number = Arithmetic::in_format(number, T == Type::tf32 ? Type::f32 : T, exact);
+  new (&out.number) Number(number);
+  Arithmetic::put_in_format(out.number, T == Type::tf32 ? Type::f32 : T, exact);
   if (number.finite()) field->arithmetic().summary().note_magnitude(number.shadow);
   return out;
 }
