@@ -217,6 +217,7 @@ std::map<std::string, Json> lines_in(const fs::path& results) {
 Json run_item(const Item& item, std::uint64_t limit) {
   ProcessLimits limits;
   limits.wall = std::chrono::seconds(limit == 0 ? 86'400 : 2 * limit);
+  limits.memory_bytes = 8ull << 30;
   limits.cpu_seconds = limit;
   auto end = run_process(
       {own_program().string(), "--one", item.contract.string(), item.configuration.string()}, "",
@@ -315,6 +316,8 @@ int prove_suite(const Sweep& sweep) {
     if (known == lines.end() || (sweep.retry && known->second["reason_code"] == "exhausted"))
       todo.push_back(item);
   }
+  std::stable_partition(todo.begin(), todo.end(),
+                        [&](const Item& item) { return !lines.contains(item.name()); });
   run_items(sweep, todo);
   return print_table(items, tallies, lines_in(sweep.results));
 }

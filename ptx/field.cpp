@@ -56,7 +56,7 @@ double float_value(std::uint64_t bits, Type type) {
 }
 
 Field::Field(std::shared_ptr<const Point> point) : point_(std::move(point)), arithmetic_(*point_) {
-  numbers_.resize(1);
+  numbers_.clear();
   lasting_numbers_.push_back(arithmetic_.poison());
   std::uint64_t next = first_input;
   for (std::size_t i = 0; i < point_->recipes().size(); ++i) {

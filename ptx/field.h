@@ -47,6 +47,35 @@ struct Written {
   bool added = false;      // By atomics: it adds to what others left there.
 };
 
+/// Numbers that stay where they are while others are added.
+class Arena {
+ public:
+  std::size_t size() const { return size_; }
+  Number& operator[](std::uint32_t id) {
+    return chunks_[id >> chunk_bits]->numbers[id & chunk_mask];
+  }
+  const Number& operator[](std::uint32_t id) const {
+    return chunks_[id >> chunk_bits]->numbers[id & chunk_mask];
+  }
+  std::uint32_t add() {
+    if (size_ >> chunk_bits == chunks_.size()) chunks_.push_back(std::make_unique<Chunk>());
+    return static_cast<std::uint32_t>(size_++);
+  }
+  /// Number 0, which nobody has, is left.
+  void clear() {
+    size_ = 0;
+    add();
+  }
+
+ private:
+  static constexpr unsigned chunk_bits = 12, chunk_mask = (1u << chunk_bits) - 1;
+  struct alignas(64) Chunk {
+    std::array<Number, std::size_t{1} << chunk_bits> numbers;
+  };
+  std::vector<std::unique_ptr<Chunk>> chunks_;
+  std::size_t size_ = 0;
+};
+
 class Field {
  public:
   static constexpr bool complains = true;
@@ -143,15 +172,22 @@ class Field {
   }
   std::uint32_t keep(const Number& number) {
     if (number.special == Special::poison) return poison_id();
-    if (!free_.empty()) {
-      std::uint32_t id = free_.back();
-      free_.pop_back();
-      numbers_[id] = number;
-      return id;
+    std::uint32_t id = new_id();
+    numbers_[id] = number;
+    return id;
+  }
+  /// What `make` gives, in this format, made where it is kept. `make` keeps nothing itself.
+  template <class Make>
+  std::uint32_t keep_made(Type type, bool exact, Make make) {
+    std::uint32_t id = new_id();
+    Number& number = *new (&numbers_[id]) Number(make());
+    if (number.special == Special::poison) {
+      free_.push_back(id);
+      return poison_id();
     }
-    numbers_.push_back(number);
-    peak_ = std::max<std::uint64_t>(peak_, numbers_.size());
-    return static_cast<std::uint32_t>(numbers_.size() - 1);
+    Arithmetic::put_in_format(number, type, exact);
+    if (number.finite()) arithmetic_.summary().note_magnitude(number.shadow);
+    return id;
   }
   /// The number of this format in the arena whose bytes these are; null where it is elsewhere.
   template <std::size_t bytes>
@@ -272,7 +308,17 @@ class Field {
 
   std::shared_ptr<const Point> point_;
   Arithmetic arithmetic_;
-  std::vector<Number> numbers_, lasting_numbers_;
+  std::uint32_t new_id() {
+    if (!free_.empty()) {
+      std::uint32_t id = free_.back();
+      free_.pop_back();
+      return id;
+    }
+    peak_ = std::max<std::uint64_t>(peak_, numbers_.size() + 1);
+    return numbers_.add();
+  }
+  Arena numbers_;
+  std::vector<Number> lasting_numbers_;
   std::vector<std::uint32_t> ids_;  // Of the operand that is being gathered.
   Tiles tiles_{*point_};
   Gathered gathered_;

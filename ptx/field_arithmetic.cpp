@@ -186,6 +186,11 @@ Number Arithmetic::add(const Number& left, const Number& right) {
     out.rounds = longest(a.rounds, b.rounds);
     return out;
   }
+  return sum_of(a, b);
+}
+
+/// Of finite numbers; made where the caller wants it.
+Number Arithmetic::sum_of(const Number& a, const Number& b) {
   Number out = combined(a, b);
   out.shadow = a.shadow + b.shadow;
   out.r = moduli_->add(a.r, b.r);
@@ -210,6 +215,10 @@ Number Arithmetic::mul(const Number& left, const Number& right) {
                                           : minus ? Special::minus_infinity
                                                   : Special::plus_infinity);
   }
+  return product_of(a, b);
+}
+
+Number Arithmetic::product_of(const Number& a, const Number& b) {
   Number out = combined(a, b);
   out.shadow = a.shadow * b.shadow;
   bool square = a.shadow == b.shadow && equal(a.r, b.r);

@@ -125,6 +125,8 @@ class Arithmetic {
     std::uint32_t from = 0, with = 0, to = 0;
   };
 
+  Number sum_of(const Number& a, const Number& b);
+  Number product_of(const Number& a, const Number& b);
   void settle(Number& a);
   std::uint32_t new_term(const Term& term);
   std::uint32_t scaled_term(std::uint32_t term, const Number& factor);

@@ -21,6 +21,13 @@ NumberValue<T> clamped(Form f, Field* field, const Number& result, bool exact = 
   return made<T>(field, number, exact);
 }
 
+/// The same of what `make` gives.
+template <Type T, class Make>
+NumberValue<T> clamped_by(Form f, Field* field, bool exact, Make make) {
+  if (!f.has(Flag::sat) && !f.has(Flag::relu)) return made_by<T>(field, exact, make);
+  return clamped<T>(f, field, make(), exact);
+}
+
 /// A factor or divisor that only moves the exponent, by little enough to stay in range.
 template <Type T>
 bool moves_exponent(const Number& number) {
@@ -34,28 +41,30 @@ template <Type T>
 NumberValue<T> add(Form f, const NumberValue<T>& a, const NumberValue<T>& b) {
   NumberPlace left, right;
   const Number &x = a.get(left), &y = b.get(right);
-  return clamped<T>(f, a.field, a.field->arithmetic().add(x, y), x.zero() || y.zero());
+  return clamped_by<T>(f, a.field, x.zero() || y.zero(),
+                       [&] { return a.field->arithmetic().add(x, y); });
 }
 template <Type T>
 NumberValue<T> sub(Form f, const NumberValue<T>& a, const NumberValue<T>& b) {
   NumberPlace left, right;
   const Number &x = a.get(left), &y = b.get(right);
-  return clamped<T>(f, a.field, a.field->arithmetic().sub(x, y), x.zero() || y.zero());
+  return clamped_by<T>(f, a.field, x.zero() || y.zero(),
+                       [&] { return a.field->arithmetic().sub(x, y); });
 }
 template <Type T>
 NumberValue<T> mul(Form f, const NumberValue<T>& a, const NumberValue<T>& b) {
   NumberPlace left, right;
   const Number &x = a.get(left), &y = b.get(right);
-  return clamped<T>(f, a.field, a.field->arithmetic().mul(x, y),
-                    moves_exponent<T>(x) || moves_exponent<T>(y));
+  return clamped_by<T>(f, a.field, moves_exponent<T>(x) || moves_exponent<T>(y),
+                       [&] { return a.field->arithmetic().mul(x, y); });
 }
 template <Type T>
 NumberValue<T> fused(Form f, const NumberValue<T>& a, const NumberValue<T>& b,
                      const NumberValue<T>& c) {
   Arithmetic& arithmetic = a.field->arithmetic();
   NumberPlace left, right, last;
-  return clamped<T>(f, a.field,
-                    arithmetic.add(arithmetic.mul(a.get(left), b.get(right)), c.get(last)));
+  const Number &x = a.get(left), &y = b.get(right), &z = c.get(last);
+  return clamped_by<T>(f, a.field, false, [&] { return arithmetic.add(arithmetic.mul(x, y), z); });
 }
 template <Type T>
 NumberValue<T> fused_filled(Form, const NumberValue<T>& a, const NumberValue<T>&,
@@ -86,7 +95,8 @@ NumberValue<T> reciprocal_root(Form f, const NumberValue<T>& a) {
 template <Type T>
 NumberValue<T> exponential2(Form f, const NumberValue<T>& a) {
   NumberPlace place;
-  return clamped<T>(f, a.field, a.field->arithmetic().exp2(a.get(place)));
+  const Number& x = a.get(place);
+  return clamped_by<T>(f, a.field, false, [&] { return a.field->arithmetic().exp2(x); });
 }
 template <Type T>
 NumberValue<T> logarithm2(Form f, const NumberValue<T>& a) {
@@ -378,12 +388,7 @@ void Field::store(Lanes& lanes, Cell cell, const Value<T>& value) {
     lanes.plane->bits[cell.at()] = bits.bits;
     lanes.plane->tags[cell.at()] = bits.tag(0);
   } else if constexpr (is_number<T>) {
-    constexpr unsigned bytes = width_of(T) / 8;
-    std::uint32_t id = value.fresh ? keep(value.number) : 0;
-    std::memcpy(&lanes.plane->bits[cell.at()], &value.raw.bits, bytes);
-    Tag* tags = &lanes.plane->tags[cell.at()];
-    for (unsigned i = 0; i < bytes; ++i)
-      tags[i] = !value.fresh ? value.raw.tag(i) : id == poison_id() ? poison_tag : id << 3 | i;
+    store<untyped_of(T)>(lanes, cell, value.raw);
   } else {
     std::size_t at = cell.at();
     constexpr unsigned bytes = BitsValue<T>::bytes;

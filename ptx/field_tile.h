@@ -86,7 +86,7 @@ class Tiles {
   void clear();
 
  private:
-  static constexpr std::size_t operands_max = 4096;
+  static constexpr std::size_t operands_max = 16384;
   std::uint32_t new_tile();
   void reduce(Tile& tile) const;
 

@@ -62,27 +62,19 @@ struct NumberPlace {
   NumberPlace() {}
 };
 
-/// A float: as a register holds it until somebody asks for the number, or a new number.
+/// A float, as a register holds it.
 template <Type T>
 struct NumberValue {
   Field* field = nullptr;
   BitsValue<untyped_of(T)> raw;
-  bool fresh = false;  // `number` is the value and not in the arena yet.
-  // Left as it is until it is set: most values are only read from registers.
-  union {
-    Number number;
-  };
 
-  NumberValue() {}
-  /// Where it is, or in `place`; until the next number is kept.
+  /// Where it is, or in `place`.
   const Number& get(NumberPlace& place) const {
-    if (fresh) return number;
     if (!raw.exact)
       if (const Number* held = field->held(raw.tags, T == Type::tf32 ? Type::f32 : T)) return *held;
     return *new (&place.number) Number(get());
   }
   Number get() const {
-    if (fresh) return number;
     if (raw.exact) return field->number(field->literal(static_cast<std::uint64_t>(raw.bits), T));
     if (const Number* held = field->held(raw.tags, T == Type::tf32 ? Type::f32 : T)) return *held;
     std::array<std::uint8_t, sizeof(raw.bits)> bytes;
@@ -115,15 +107,21 @@ BitsValue<To> opaque(Field* field, const A&... operands) {
 
 namespace lathe::ptx::field {
 
-template <Type T>
-NumberValue<T> made(Field* field, const Number& number, bool exact = false) {
+/// What `make` gives.
+template <Type T, class Make>
+NumberValue<T> made_by(Field* field, bool exact, Make make) {
   NumberValue<T> out;
   out.field = field;
-  out.fresh = true;
-  new (&out.number) Number(number);
-  Arithmetic::put_in_format(out.number, T == Type::tf32 ? Type::f32 : T, exact);
-  if (number.finite()) field->arithmetic().summary().note_magnitude(number.shadow);
+  std::uint32_t id = field->keep_made(T == Type::tf32 ? Type::f32 : T, exact, make);
+  out.raw.field = field;
+  out.raw.exact = false;
+  for (unsigned i = 0; i < out.raw.tags.size(); ++i)
+    out.raw.tags[i] = id == field->poison_id() ? poison_tag : id << 3 | i;
   return out;
+}
+template <Type T>
+NumberValue<T> made(Field* field, const Number& number, bool exact = false) {
+  return made_by<T>(field, exact, [&] { return number; });
 }
 
 // Moves between the two kinds.
@@ -157,15 +155,7 @@ auto recast(const BitsValue<From>& a) {
 }
 template <Type To, Type From>
 auto recast(const NumberValue<From>& a) {
-  BitsValue<untyped_of(From)> bits = a.raw;
-  if (a.fresh) {
-    std::uint32_t id = a.field->keep(a.number);
-    bits = BitsValue<untyped_of(From)>(a.field, 0);
-    bits.exact = false;
-    for (unsigned i = 0; i < bits.tags.size(); ++i)
-      bits.tags[i] = id == a.field->poison_id() ? poison_tag : id << 3 | i;
-  }
-  return recast<To>(bits);
+  return recast<To>(a.raw);
 }
 
 // Integers.

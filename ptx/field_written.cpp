@@ -103,7 +103,7 @@ std::vector<Written> Field::finish_block() {
   }
   finish_sums(out);
   for (Region& buffer : buffers_) buffer.pages.clear();
-  numbers_.resize(1);
+  numbers_.clear();
   word_arena_.clear();
   free_.clear();
   tiles_.clear();
