@@ -23,6 +23,19 @@ bool float_modifier(std::string_view m) {
          m == "f32x2";
 }
 
+bool integer_modifier(std::string_view m) {
+  return m.size() >= 2 && (m[0] == 's' || m[0] == 'u') && m[1] >= '1' && m[1] <= '8';
+}
+
+/// A float becomes an integer: what is made of that may be compared.
+bool makes_integer(const ptx::Instruction& instruction) {
+  auto type =
+      std::find_if(instruction.modifiers.begin(), instruction.modifiers.end(),
+                   [](std::string_view m) { return float_modifier(m) || integer_modifier(m); });
+  return instruction.opcode == "cvt" && type != instruction.modifiers.end() &&
+         integer_modifier(*type);
+}
+
 void look_at(const ptx::Instruction& instruction, Uses& uses) {
   std::string_view op = instruction.opcode;
   bool floats =
@@ -33,7 +46,8 @@ void look_at(const ptx::Instruction& instruction, Uses& uses) {
   if (op == "lg2" || op == "sqrt" || op == "rsqrt") uses.root_or_log = true;
   if (!floats) return;
   if (op == "max" || op == "min" || op == "redux" || op == "abs") uses.comparison = true;
-  if (op == "setp" || op == "set" || op == "slct" || op == "testp") uses.branch_on_float = true;
+  if (op == "setp" || op == "set" || op == "slct" || op == "testp" || makes_integer(instruction))
+    uses.branch_on_float = true;
 }
 
 /// Every f32 literal of a body: as 0f........ or as the bits of a 32-bit integer that is moved.
