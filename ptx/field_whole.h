@@ -100,8 +100,7 @@ std::optional<Number> integer_operand(const BitsValue<T>& a) {
 
 /// -1, 0 or 1, as the shadows have it.
 template <Type T>
-std::optional<int> whole_order(const BitsValue<T>& a, const BitsValue<T>& b,
-                               Question question) {
+std::optional<int> whole_order(const BitsValue<T>& a, const BitsValue<T>& b, Question question) {
   std::optional<Number> x = integer_operand(a), y = integer_operand(b);
   if (!x || !y) return std::nullopt;
   return a.field->arithmetic().order(*x, *y, question);

@@ -178,8 +178,9 @@ bool may_be_words(const Tensor& tensor) {
   bool data = std::holds_alternative<Values::Integers>(kind) ||
               std::holds_alternative<Values::AnyBits>(kind) ||
               std::holds_alternative<Values::Normal>(kind);
-  return data && (tensor.role == Role::input || tensor.role == Role::inout) && !ptx::field::holds_number(type_of(tensor.dtype)) &&
-         bits_of(tensor.dtype) <= 32 && bits_of(tensor.dtype) >= 8;
+  return data && (tensor.role == Role::input || tensor.role == Role::inout) &&
+         !ptx::field::holds_number(type_of(tensor.dtype)) && bits_of(tensor.dtype) <= 32 &&
+         bits_of(tensor.dtype) >= 8;
 }
 
 double possibilities(const Tensor& tensor) {
