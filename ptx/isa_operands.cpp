@@ -106,8 +106,9 @@ std::string result_rule(const Instruction& instruction, const RowText& row) {
       row.effect == Effect::none || row.effect == Effect::convert || row.effect == Effect::reduce ||
       row.effect == Effect::transpose_matrix || row.effect == Effect::unmodelled ||
       (row.effect == Effect::expand && opcode != "setp") || row.effect == Effect::barrier ||
-      row.effect == Effect::move || has_word("vote multimem", opcode) ||
-      has_any(instruction, "pending_count test_wait try_wait");
+      row.effect == Effect::active_mask || row.effect == Effect::map_address ||
+      row.effect == Effect::load_matrix || row.effect == Effect::move ||
+      has_word("vote multimem", opcode) || has_any(instruction, "pending_count test_wait try_wait");
   bool remote = opcode == "mbarrier" && has_any(instruction, "arrive arrive_drop") &&
                 has(instruction, "shared::cluster");
   if (remote && !sink) return "a barrier of another block gives no state: `_`";
@@ -118,6 +119,21 @@ std::string result_rule(const Instruction& instruction, const RowText& row) {
 
 bool unchecked_operands(const Instruction& instruction) {
   const std::vector<Operand>& operands = instruction.operands;
+  auto odd = [&](std::size_t i) {
+    if (i >= operands.size()) return false;
+    const Operand& operand = operands[i];
+    return operand.kind == Operand::Kind::float_bits ||
+           (operand.kind == Operand::Kind::vector && operand.parts.size() == 2);
+  };
+  auto vectors = [&](std::size_t count) {
+    return operands.size() > count &&
+           std::all_of(operands.begin(), operands.begin() + static_cast<std::ptrdiff_t>(count),
+                       [](const Operand& each) { return each.kind == Operand::Kind::vector; });
+  };
+  if (instruction.opcode == "mma" && has_any(instruction, "sp sp::ordered_metadata"))
+    return vectors(4) && odd(4);
+  if (instruction.opcode == "mma" && has(instruction, "block_scale"))
+    return vectors(4) && (odd(4) || odd(6));
   if (instruction.opcode != "cp" || !has(instruction, "bulk") || has(instruction, "prefetch"))
     return false;
   bool tensor = has(instruction, "tensor");

@@ -217,7 +217,7 @@ bool assembles(const Written& written) {
   auto end =
       run_process({"ptxas", "-arch=" + written.target, "-O0", file.string(), "-o", "/dev/null"}, "",
                   {std::chrono::seconds(5), 0, 0, 64u << 20});
-  return !end || (end->status == 0 && end->signal == 0);
+  return !end || end->timed_out || (end->status == 0 && end->signal == 0);
 }
 
 Result<std::vector<std::string>> assembler_takes(const std::vector<const Written*>& lines) {
