@@ -285,16 +285,14 @@ class Bits : public BitsValues {
   }
   bool same(const Region& region, std::uint64_t offset, const Lanes& lanes, Cell cell,
             unsigned bytes) const {
-    const std::uint8_t* held = region.defined == nullptr ? nullptr : region.defined + offset;
+    const std::byte *there = region.bytes + offset, *here = lanes.at(cell);
     if (defined(lanes, cell, bytes))
-      return std::memcmp(region.bytes + offset, lanes.at(cell), bytes) == 0 &&
-             (held == nullptr || std::memchr(held, 0, bytes) == nullptr);
+      return std::memcmp(there, here, bytes) == 0 && is_set(region, offset, bytes);
     // What is undefined there and here stays so.
     bool partly = !lanes.known.empty() && bytes <= cell.width;
     for (unsigned i = 0; i < bytes; ++i) {
       bool set = partly && lanes.known[cell.at() + i] != 0;
-      if (set != (held == nullptr || held[i] != 0)) return false;
-      if (set && region.bytes[offset + i] != lanes.at(cell)[i]) return false;
+      if (set != is_set(region, offset + i, 1) || (set && there[i] != here[i])) return false;
     }
     return true;
   }

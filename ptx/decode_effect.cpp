@@ -96,13 +96,8 @@ bool Decoder::effect(const FormMatch& match) {
       return atomic(match);
     case Effect::copy_async:
       return copy_async();
-    case Effect::wait_async: {
-      Operation& op = emit(match.effect, match.form);
-      op.mode = has("wait_all") ? Mode::wait_all : Mode::wait_group;
-      if (op.mode == Mode::wait_group)
-        op.form.constant = static_cast<std::uint32_t>(now_->operands[0].bits);
-      return true;
-    }
+    case Effect::wait_async:
+      return wait_async(match);
     case Effect::load_matrix:
     case Effect::store_matrix:
     case Effect::transpose_matrix:
@@ -134,13 +129,7 @@ bool Decoder::effect(const FormMatch& match) {
       if (has("bulk")) return prefetch_bulk(match);
       return idle(match);
     case Effect::unmodelled:
-      if (has("mma") && now_->opcode == "tcgen05") return tensor_multiply(match);
-      if (now_->opcode == "mma") return multiply_scaled(match);
-      if (now_->opcode == "wgmma") return warpgroup_multiply(match);
-      if (now_->opcode == "call" && !call_fits()) return false;
-      if (now_->opcode == "red" || (now_->opcode == "st" && has("async")))
-        return store_async(match);
-      return idle(match);
+      return without_meaning(match);
     case Effect::commit_async:
     case Effect::nothing:
     case Effect::trap:
@@ -148,6 +137,24 @@ bool Decoder::effect(const FormMatch& match) {
     default:
       return asynchronous(match);
   }
+}
+
+bool Decoder::wait_async(const FormMatch& match) {
+  Operation& op = emit(match.effect, match.form);
+  op.mode = has("wait_all") ? Mode::wait_all : Mode::wait_group;
+  if (op.mode == Mode::wait_group)
+    op.form.constant = static_cast<std::uint32_t>(now_->operands[0].bits);
+  return true;
+}
+
+/// Its operands are looked at as those of its kin that has a meaning.
+bool Decoder::without_meaning(const FormMatch& match) {
+  if (has("mma") && now_->opcode == "tcgen05") return tensor_multiply(match);
+  if (now_->opcode == "mma") return multiply_scaled(match);
+  if (now_->opcode == "wgmma") return warpgroup_multiply(match);
+  if (now_->opcode == "call" && !call_fits()) return false;
+  if (now_->opcode == "red" || (now_->opcode == "st" && has("async"))) return store_async(match);
+  return idle(match);
 }
 
 /// An instruction without an effect on values.

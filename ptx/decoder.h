@@ -117,6 +117,8 @@ class Decoder {
   bool branch();
   bool plain(const FormMatch& match);
   bool idle(const FormMatch& match);
+  bool wait_async(const FormMatch& match);
+  bool without_meaning(const FormMatch& match);
 
   // decode_convert.cpp
   bool convert(const FormMatch& match);

@@ -276,7 +276,8 @@ Result<FormMatch> match(const Instruction& instruction, unsigned isa_version,
     }
     std::string complaint = gate_complaint(row.gate, isa_version, target);
     if (!complaint.empty()) {
-      gate = complaint, gated = &row;
+      // Of several, the one that asks for least.
+      if (gated == nullptr || row.gate.target <= gated->gate.target) gate = complaint, gated = &row;
       continue;
     }
     std::string rule = broken_rule(instruction, {how.form, row.effect, &row}, target);

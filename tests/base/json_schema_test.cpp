@@ -34,7 +34,7 @@ TEST_CASE("a missing, unknown, mistyped or misspelt member is a complaint") {
 }
 
 TEST_CASE("a schema with a keyword that is not checked is a complaint") {
-  CHECK_FALSE(JsonSchema(Json::parse(R"({"minimum": 1})")).complaints(Json(1)).empty());
+  CHECK_FALSE(JsonSchema(Json::parse(R"({"multipleOf": 2})")).complaints(Json(1)).empty());
 }
 
 TEST_CASE("every shipped schema names itself and demands its schema member") {

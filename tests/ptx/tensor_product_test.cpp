@@ -378,7 +378,8 @@ TEST_CASE("tensor memory is freed, in time, once, and not used beyond its column
   CHECK(trap_of(free, "") == TrapKind::bad_operand);
   CHECK(trap_of(free, free + free) == TrapKind::bad_operand);
   CHECK(trap_of("%t, 32;\n", "%t, 64;\n") == TrapKind::bad_operand);
-  CHECK(trap_of("[%at], 32;", "[%at], 33;") == TrapKind::bad_operand);
+  const std::string take = "@%q tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%at], ";
+  CHECK(trap_of(take + "32;", "mov.u32 %n, 33;\n" + take + "%n;") == TrapKind::bad_operand);
   CHECK(trap_of("[%w];\n", "[%w + 24];\n") == TrapKind::out_of_bounds);
   Launched launch = tensor_launch(f16, 128);
   launch.watch(changed(text, "bar.sync 0;\nsetp.lt.u32 %q, %tid, 32;\n@%q tcgen05.dealloc",

@@ -116,7 +116,9 @@ TEST_CASE("an mbarrier that nobody made known is a race") {
 
 TEST_CASE("a bulk copy that is not aligned or too long is a trap with its line") {
   Launched launch = launched();
-  launch.run(without(bring_text(), "[data], [%base], 512", "[data], [%base], 520"));
+  const std::string bring_it = "@%p cp.async.bulk.shared::cluster.global";
+  std::string text = without(bring_text(), "[data], [%base], 512", "[data], [%base], %n");
+  launch.run(without(text, bring_it, "mov.u32 %n, 520;\n" + bring_it));
   REQUIRE(launch.result.trap);
   CHECK(launch.result.trap->kind == TrapKind::misaligned);
   launch.run(without(bring_text(), "[data], [%base], 512", "[data], [%base], 1024"));

@@ -59,8 +59,8 @@ struct Taken {
 };
 Taken table_takes(const Written& written);
 
-/// Whether the assembler, which parsed the line, also makes code of it: for what only it takes. True
-/// where it does not end in time.
+/// Whether the assembler, which parsed the line, also makes code of it: for what only it takes.
+/// True where it does not end in time.
 bool assembles(const Written& written);
 
 /// The assembler's answers for lines of one target and version, many in a file. Empty: taken.
