@@ -1,7 +1,6 @@
 // How the operands of matrix products are written, and of what brings matrices to registers.
 
 #include "ptx/fragment.h"
-#include "tests/witness/kernel.h"
 #include "tests/witness/written_parts.h"
 
 namespace lathe::ptx::witness {
@@ -68,8 +67,8 @@ std::optional<Texts> matrix_move(const Instance& instance, Draw& draw) {
   return instance.opcode() == "ldmatrix" ? Texts{vector, at} : Texts{at, vector};
 }
 
-/// Sparse products and those of single bits, which no kernel has: m64nNkK, N of D's columns.
-Texts rare_wgmma(const Instance& instance, Draw& draw) {
+/// m64nNkK: N columns of D, A in registers or in shared memory.
+Texts wgmma(const Instance& instance, Draw& draw) {
   std::string_view shape = instance.word_with("m64n");
   std::size_t n = std::stoul(std::string(shape.substr(4)));
   bool sparse = instance.has("sp"), bits = instance.has("b1");
@@ -88,44 +87,6 @@ Texts rare_wgmma(const Instance& instance, Draw& draw) {
   if (!integer) texts.insert(texts.end(), {"1", "1"});
   if (of_types[1] == "f16" || of_types[1] == "bf16")
     texts.insert(texts.end(), registers ? 1 : 2, "0");
-  return texts;
-}
-
-/// The operands that a kernel of the witness has, whose text has one line of the instruction.
-std::optional<Texts> wgmma(const Instance& instance, Draw& draw) {
-  if (instance.has("sp") || instance.has("b1")) return rare_wgmma(instance, draw);
-  std::vector<Kernel> kernels = warpgroup_kernels(instance);
-  if (kernels.empty()) return std::nullopt;
-  const Kernel& kernel = kernels[draw.below(kernels.size())];
-  std::size_t at = kernel.body.find("  " + instance.mnemonic() + " ");
-  if (at == std::string::npos) return std::nullopt;
-  at += instance.mnemonic().size() + 3;
-  std::string text = kernel.body.substr(at, kernel.body.find(';', at) - at), one;
-  // Registers get this module's names by the class that the kernel declared.
-  Texts texts;
-  int depth = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '{' || text[i] == '[') ++depth;
-    if (text[i] == '}' || text[i] == ']') --depth;
-    if (text[i] == '%') {
-      std::size_t end = text.find_first_not_of("0123456789", i + 2);
-      std::string name = text.substr(i, end - i);
-      std::size_t declared = kernel.body.find(" " + name + ";");
-      std::string kind = kernel.body.substr(declared - 4, 4);
-      one += reg(kind == "pred"   ? Type::pred
-                 : kind == ".b16" ? Type::b16
-                 : kind == ".b64" ? Type::b64
-                                  : Type::b32,
-                 draw);
-      i = (end == std::string::npos ? text.size() : end) - 1;
-    } else if (text[i] == ',' && depth == 0) {
-      texts.push_back(one);
-      one.clear();
-    } else if (text[i] != ' ' || depth > 0) {
-      one += text[i];
-    }
-  }
-  texts.push_back(one);
   return texts;
 }
 
