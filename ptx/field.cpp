@@ -447,11 +447,12 @@ std::optional<Mask> Field::truths(const Lanes& lanes, Spot place, Mask mask) con
 
 std::vector<bool> Field::live(std::uint32_t begin, std::size_t count, unsigned each) const {
   std::vector<bool> live(count);
+  auto limit = static_cast<std::uint32_t>(count * each);
   for (const std::weak_ptr<Plane>& weak : planes_)
     if (std::shared_ptr<Plane> plane = weak.lock())
       for (Tag tag : plane->tags) {
-        std::uint32_t at = ((tag >> 3) - begin) / each;
-        if ((tag >> 3) >= begin && at < count) live[at] = true;
+        std::uint32_t at = (tag >> 3) - begin;  // Below `begin` it becomes huge.
+        if (at < limit) live[each == 1 ? at : at / each] = true;
       }
   return live;
 }
@@ -467,7 +468,11 @@ void Field::collect() {
   gathered_.forget();
   for (std::uint32_t id = 1; id < numbers_.size(); ++id)
     if (!live[id]) free_.push_back(id);
-  collect_at_ = std::max(collect_least, 2 * (numbers_.size() - free_.size()));
+  // Not so often that looking at all registers and memory is most of the work.
+  std::size_t looked_at = 0;
+  for (const std::weak_ptr<Plane>& weak : planes_)
+    if (std::shared_ptr<Plane> plane = weak.lock()) looked_at += plane->tags.size();
+  collect_at_ = std::max({collect_least, 2 * (numbers_.size() - free_.size()), looked_at / 4});
 }
 
 }  // namespace lathe::ptx::field
