@@ -209,6 +209,7 @@ std::optional<BitsValue<T>> sign_operation(Logic logic, const BitsValue<T>& valu
     for (unsigned at = 0; at < BitsValue<T>::bytes;) {
       Tag first = value.tag(at);
       if (first == 0 || first == poison_tag || (first & 7) != 0) return std::nullopt;
+      if (value.field->is_word(first >> 3)) return std::nullopt;
       const Number number = value.field->number(first >> 3);
       unsigned width = width_of(number.type()) / 8;
       if (at + width > BitsValue<T>::bytes) return std::nullopt;
