@@ -1,7 +1,6 @@
 // What a device gave for each instruction, bit for bit.
 
 #include <catch2/catch.hpp>
-#include <fstream>
 #include <set>
 
 #include "base/files.h"
@@ -24,20 +23,8 @@ const Archive& archive() {
 
 struct Count {
   std::set<std::string> forms, approximate;
-  std::size_t vectors = 0, unmodelled = 0, known = 0;
+  std::size_t vectors = 0, unmodelled = 0;
 };
-
-/// Kernels that still differ, each by name: none may come to these.
-const std::set<std::string>& known_differences() {
-  static const std::set<std::string> names = [] {
-    std::set<std::string> read;
-    std::ifstream in(std::string(LATHE_ROOT) + "/tests/witness/differences.txt");
-    for (std::string line; std::getline(in, line);)
-      if (!line.starts_with('#')) read.insert(line);
-    return read;
-  }();
-  return names;
-}
 
 /// Replays every `of`-th record from `from` on.
 Count replay_share(std::size_t from, std::size_t of) {
@@ -50,10 +37,6 @@ Count replay_share(std::size_t from, std::size_t of) {
       continue;
     }
     bool good = done.agreement == Agreement::same || done.agreement == Agreement::near;
-    if (!good && known_differences().contains(record.name)) {
-      ++count.known;
-      continue;
-    }
     INFO(record.name << ": " << done.detail);
     CHECK(good);
     count.forms.insert(record.mnemonic);
@@ -69,9 +52,10 @@ void check_share(std::size_t from) {
   WARN(count.forms.size() << " forms with " << count.vectors << " operand vectors agree with "
                           << archive().device << ", " << count.approximate.size()
                           << " of them within the manual's bound; " << count.unmodelled
-                          << " kernels without a meaning, " << count.known << " known to differ");
-  CHECK(count.forms.size() >= 150);
-  CHECK(count.vectors >= 25000);
+                          << " kernels without a meaning");
+  CHECK(count.forms.size() >= 1000);
+  CHECK(count.vectors >= 300000);
+  CHECK(count.unmodelled <= 1);
   CHECK(count.approximate.size() <= 25);
 }
 
