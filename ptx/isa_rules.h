@@ -19,9 +19,9 @@ std::string broken_gate(const Instruction& instruction, unsigned isa_version, co
 /// Empty where the version and target have it. Families (`f`) hold for the same ten.
 std::string gate_complaint(const Gate& gate, unsigned isa_version, const Target& target);
 
-/// Whether the assembler does not look at the operand that is wrong here: what is no address where a
-/// bulk copy has its place in shared memory, what is no register where a product of matrices has its
-/// metadata or scales.
+/// Whether the assembler does not look at the operand that is wrong here: what is no address where
+/// a bulk copy has its place in shared memory, what is no register where a product of matrices has
+/// its metadata or scales.
 bool unchecked_operands(const Instruction& instruction);
 
 /// The same of operands that must be a predicate beside the result, a number, or an address.
