@@ -146,6 +146,11 @@ TEST_CASE("targets and versions are read strictly") {
   CHECK_FALSE(parse_target("sm_"));
   CHECK_FALSE(parse_target("sm_90ab"));
   CHECK_FALSE(parse_target("compute_90"));
+  CHECK(parse_target("sm_89").has_value());
+  CHECK_FALSE(parse_target("sm_89a"));
+  CHECK_FALSE(parse_target("sm_90f"));
+  CHECK(parse_target("sm_100f").has_value());
+  for (const char* none : {"sm_12", "sm_77", "sm_9", "sm_1000"}) CHECK_FALSE(parse_target(none));
   CHECK(*parse_isa_version("8.7") == 87);
   CHECK_FALSE(parse_isa_version("8"));
   CHECK_FALSE(parse_isa_version("8.x"));

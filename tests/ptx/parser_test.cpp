@@ -266,6 +266,17 @@ TEST_CASE("more initial values than room are refused") {
       parse(".version 8.7\n.target sm_90a\n.global .b8 e[2] = {1,2,3};\n", "v.ptx").errors.empty());
 }
 
+TEST_CASE("a function may be declared often, and is defined once") {
+  auto read = [](const std::string& functions) {
+    return parse(".version 8.7\n.target sm_90a\n" + functions, "f.ptx").errors;
+  };
+  CHECK(read(".func f;\n.func f;\n.func f { ret; }\n.entry g() { ret; }\n").empty());
+  auto errors = read(".func f { ret; }\n.entry g() { ret; }\n.entry g() { ret; }\n");
+  REQUIRE(errors.size() == 1);
+  CHECK(errors[0].what == "`g` is defined again: line 4 has it already");
+  CHECK(errors[0].place.line == 5);
+}
+
 TEST_CASE("functions, declarations and debug sections are read") {
   Parsed parsed = parse(
       ".version 8.7\n.target sm_90a\n.extern .func (.param .b32 r) vprintf(.param .b64 a, .param "
