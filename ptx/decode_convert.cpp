@@ -39,7 +39,8 @@ bool Decoder::convert(const FormMatch& match) {
   auto basic = [](Type type) {
     return is_integer(type) || type == Type::f16 || type == Type::f32 || type == Type::f64;
   };
-  bool loose = basic(to_type) && basic(from_type) && !has("satfinite");
+  bool halves = (to_type == Type::f16 || to_type == Type::f16x2) && from_type == Type::f32;
+  bool loose = halves || (basic(to_type) && basic(from_type) && !has("satfinite"));
   if (!loose && (d.width != cell_bytes(to_type) || a.width != cell_bytes(from_type) ||
                  b.width != cell_bytes(from_type)))
     return complain("a register has another width than its type in a conversion");

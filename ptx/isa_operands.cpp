@@ -63,11 +63,17 @@ std::string number_rule(const Instruction& instruction) {
         (operands[at + 1].bits % 32 != 0 || operands[at + 1].bits == 0))
       return "whole warps take part in a barrier";
   }
+  if (opcode == "st" && has(instruction, "bulk") && number(1) && operands[1].bits % 8 != 0)
+    return "whole eights of bytes";
   if (opcode == "st" && has(instruction, "bulk") && number(2) && operands[2].bits != 0)
     return "zeros alone are stored so";
   bool bulk = opcode == "cp" && has(instruction, "bulk") && !has(instruction, "tensor");
   std::size_t size = has(instruction, "prefetch") ? 1 : 2;
   if (bulk && number(size) && operands[size].bits % 16 != 0) return "whole sixteens of bytes";
+  if (opcode == "tensormap" && number(1) &&
+      ((has(instruction, "fill_mode") && operands[1].bits > 1) ||
+       (has(instruction, "interleave_layout") && operands[1].bits > 2)))
+    return "one of the field's values";
   if (opcode == "tensormap" && has(instruction, "replace") && operands.size() == 3 && number(1) &&
       operands[1].bits > 4)
     return "a tensor has five dimensions at most";
@@ -100,15 +106,16 @@ std::string result_rule(const Instruction& instruction, const RowText& row) {
   if (opcode == "lop3" && has_any(instruction, "or and") && !pair)
     return "it gives a predicate too: `d|p`";
   if (opcode == "elect" && !pair) return "it gives a predicate too: `d|p`";
-  if (has_word("redux activemask call brx", opcode) && pair) return "it gives no predicate";
+  if (has_word("redux activemask call brx prmt", opcode) && pair) return "it gives no predicate";
   if (opcode == "setp" && has_any(instruction, "f16 bf16") && pair) return "one predicate, not two";
   bool computes =
       row.effect == Effect::none || row.effect == Effect::convert || row.effect == Effect::reduce ||
       row.effect == Effect::transpose_matrix || row.effect == Effect::unmodelled ||
       (row.effect == Effect::expand && opcode != "setp") || row.effect == Effect::barrier ||
-      row.effect == Effect::active_mask || row.effect == Effect::map_address ||
-      row.effect == Effect::load_matrix || row.effect == Effect::move ||
-      has_word("vote multimem", opcode) || has_any(instruction, "pending_count test_wait try_wait");
+      row.effect == Effect::active_mask || row.effect == Effect::policy ||
+      row.effect == Effect::map_address || row.effect == Effect::load_matrix ||
+      row.effect == Effect::move || has_word("vote multimem", opcode) ||
+      has_any(instruction, "pending_count test_wait try_wait");
   bool remote = opcode == "mbarrier" && has_any(instruction, "arrive arrive_drop") &&
                 has(instruction, "shared::cluster");
   if (remote && !sink) return "a barrier of another block gives no state: `_`";

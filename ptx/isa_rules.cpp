@@ -92,7 +92,7 @@ constexpr std::array rules{
     Rule{"tcgen05", "128x256b 4x256b 128x128b", Must::exclude,
          "warpx4 warpx2::02_13 warpx2::01_23"},
     Rule{"tcgen05", "multicast::cluster", Must::exclude, "shared::cta"},
-    Rule{"isspacep prefetch", "", Must::exclude, "param::func"},
+    Rule{"isspacep prefetch cvta", "", Must::exclude, "param::func"},
     Rule{"prefetch", "tensormap", Must::exclude, "param::entry"},
     Rule{"barrier", "cluster", Must::exclude, "acq_rel sc weak volatile mmio"},
     Rule{"barrier", "arrive", Must::exclude, "acquire"},
@@ -221,6 +221,7 @@ constexpr std::array name_words{
     NameWords{"red", "async"},
     NameWords{"st", "async bulk"},
     NameWords{"brx", "idx"},
+    NameWords{"wmma", "load store mma a b c d"},
 };
 
 std::string target_name(unsigned number, bool specific) {
