@@ -38,13 +38,13 @@ void OrderObserver::reach(const Access& access) {
 /// Some thread of the block must have known of each such access when it left.
 void OrderObserver::check_ends() {
   if (began_ != left_) return;  // It did not end.
-  for (const auto& [who, reach] : reached_) {
+  for (const auto& [who, last] : reached_) {
     auto [thread, block] = who;
-    std::uint32_t other = thread, clock = reach.clock;
+    std::uint32_t other = thread, clock = last.clock;
     if (!some_thread(block,
                      [&](std::uint32_t own) { return happened_.known(own, other) >= clock; }))
       report_at(OrderFinding::Kind::absent, Space::shared, std::uint64_t{block} << rank_shift,
-                reach.instruction, reach.instruction, thread / lane_count,
+                last.instruction, last.instruction, thread / lane_count,
                 Mask{1} << thread % lane_count);
   }
 }
