@@ -7,6 +7,7 @@
 
 #include "base/random.h"
 #include "living.h"
+#include "tests/json_schema.h"
 
 namespace lathe::system_test {
 namespace {
@@ -73,8 +74,8 @@ class Farm {
 
   std::string bundle(const std::string& name) const { return folder / (name + ".bundle"); }
   std::unique_ptr<Program> node(const std::string& name, const std::string& wait = "60") const {
-    return std::make_unique<Program>(
-        std::vector<std::string>{"node", "--join", bundle(name), "--slots", "1", "--wait", wait});
+    return std::make_unique<Program>(std::vector<std::string>{
+        "node", "--join", bundle(name), "--slots", "1", "--wait", wait, "--json"});
   }
 
   Folder folder;
@@ -83,6 +84,16 @@ class Farm {
  private:
   std::string address_;
 };
+
+/// What a node that has ended leaves on standard output: one document.
+Json document(const Program& node, const std::string& schema) {
+  Json json = Json::parse(node.out(), nullptr, false);
+  REQUIRE(json.is_object());
+  CHECK(json["schema"] == "lathe/" + schema + "/1");
+  for (const std::string& complaint : JsonSchema::of(schema).complaints(json))
+    FAIL_CHECK(complaint);
+  return json;
+}
 
 bool has(const std::string& line, const std::string& part) {
   return line.find(part) != std::string::npos;
@@ -115,7 +126,7 @@ std::size_t count(const Program& program, const std::string& kind, const std::st
 
 TEST_CASE("two nodes do a run's work, and leave what one process would") {
   Farm farm;
-  auto ada = farm.node("ada"), bea = farm.node("bea");
+  auto ada = farm.node("ada", "5"), bea = farm.node("bea", "5");
   REQUIRE_FALSE(next_claim(*farm.coordinator, "ada").empty());
   CHECK(has(ran({"runs", "--store", farm.folder / "store"}).out, "run 1  running"));
   int status = farm.coordinator->wait(seconds(120));
@@ -129,6 +140,22 @@ TEST_CASE("two nodes do a run's work, and leave what one process would") {
   }
   CHECK(by_ada > 0);
   CHECK(by_bea > 0);
+  // Either it hears that the run is over, or it finds nobody at the coordinator's address.
+  for (Program* node : {ada.get(), bea.get()}) {
+    int end = node->wait(seconds(60));
+    CHECK((end == 0 || end == 69));
+    Json json = document(*node, end == 0 ? "node" : "error");
+    if (end == 0) CHECK(json["ended"] == "over");
+  }
+}
+
+TEST_CASE("a node that somebody stops says so, and ends with 130") {
+  Farm farm;
+  auto ada = farm.node("ada");
+  REQUIRE_FALSE(next_claim(*farm.coordinator, "ada").empty());
+  ada->kill(SIGINT);
+  CHECK(ada->wait(seconds(60)) == 130);
+  CHECK(document(*ada, "node")["ended"] == "interrupted");
 }
 
 TEST_CASE("the job of a node that is killed in the middle is done by another, once") {
@@ -179,6 +206,7 @@ TEST_CASE("a node whose coordinator was killed says so in one sentence, waits a 
   REQUIRE_FALSE(next_claim(*farm.coordinator, "ada").empty());
   farm.coordinator->kill(SIGKILL);
   CHECK(ada->wait(seconds(60)) == 69);
+  CHECK(document(*ada, "error")["exit_status"] == 69);
   std::string said = ada->err();
   INFO(said);
   CHECK(has(said, "has ended, and none came back within 1 s"));
@@ -194,6 +222,7 @@ TEST_CASE("a node whose bundle was revoked is refused") {
   REQUIRE(ran({"cluster", "revoke", "ada", "--dir", farm.folder / "farm"}).status == 0);
   auto ada = farm.node("ada");
   CHECK(ada->wait(seconds(30)) == 77);
+  CHECK(document(*ada, "error")["exit_status"] == 77);
 }
 
 TEST_CASE("a bundle of another farm opens no door") {
