@@ -407,6 +407,15 @@ TEST_CASE("a device-wide fence says that memory itself is used to order") {
   CHECK_FALSE(scene.order.follows_all());
 }
 
+TEST_CASE("a fence alone orders no two threads") {
+  Scene scene;
+  scene.write(1, 0, 0);
+  scene.order.on_fence(0, 2, every_lane, 'c', Proxy::generic);
+  scene.order.on_fence(1, 2, every_lane, 'c', Proxy::generic);
+  scene.read(3, 1, 0);
+  CHECK(scene.races() == 1);
+}
+
 TEST_CASE("a thousand barriers of a thousand threads leave no false alarm") {
   Scene scene(1024);
   std::vector<std::uint32_t> all;

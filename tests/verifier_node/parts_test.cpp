@@ -69,6 +69,20 @@ TEST_CASE("what only one side writes is missing or extra") {
   CHECK(extra.first()->kind == Difference::Kind::extra);
 }
 
+TEST_CASE("what one block writes no other may read") {
+  LedgerWorld w;
+  w.contract.tensors[1].role = Role::inout;
+  for (std::uint64_t reader : {0, 1}) {
+    Ledger ledger(w.contract, *w.point);
+    ledger.take(Side::reference, 0, {w.at(3, 1)});
+    ledger.note_reads(reader, {{1, 3}});
+    ledger.take(Side::candidate, 0, {w.at(3, 1)});
+    ledger.finish();
+    REQUIRE(ledger.first().has_value() == (reader == 1));
+    if (reader == 1) CHECK(ledger.first()->kind == Difference::Kind::between);
+  }
+}
+
 TEST_CASE("two blocks of a candidate that write different values to one place are told") {
   LedgerWorld w;
   Ledger same(w.contract, *w.point), different(w.contract, *w.point);
