@@ -282,6 +282,15 @@ std::vector<HostMemory> written_by_both(const Launched& reference, const Launche
   return both;
 }
 
+/// A launch of the candidate, with as many steps as the reference's justify.
+LaunchOptions as_allowed(const Setting& setting, const ReferenceRun& known,
+                         std::vector<std::uint64_t> blocks) {
+  return {std::move(blocks),
+          ptx::AsyncSchedule::at_issue,
+          steps_allowed(known.launched.steps, known.blocks.size(), setting.limits),
+          {}};
+}
+
 /// All blocks of the candidate beside those of the reference that are known: what these write, no
 /// block of the candidate may leave unwritten or write otherwise. Nothing where that cannot tell.
 Answer test_own_grid(const Setting& setting, InputClass input_class, const ReferenceRun& known,
@@ -289,10 +298,8 @@ Answer test_own_grid(const Setting& setting, InputClass input_class, const Refer
   EmulatedDevice device(setting.contract, input_class, setting.limits.seed);
   if (Result<Done> done = device.fill(known.pages); !done)
     return refuse(done.error(), "the inputs");
-  LaunchOptions options{sample_blocks(setting.contract->launch, ~0ull, 0),
-                        ptx::AsyncSchedule::at_issue,
-                        steps_allowed(known.launched.steps, known.blocks.size(), setting.limits),
-                        {}};
+  std::vector<std::uint64_t> all = sample_blocks(setting.contract->launch, ~0ull, 0);
+  LaunchOptions options = as_allowed(setting, known, std::move(all));
   Result<Launched> launched = device.launch(*setting.candidate, options);
   if (!launched) return refuse(launched.error(), "the candidate");
   if (launched->trap) return candidate_trap(setting, *launched->trap, device);
@@ -346,10 +353,7 @@ Answer test_class(const Setting& setting, InputClass input_class, bool whole, Te
   EmulatedDevice device(setting.contract, input_class, setting.limits.seed);
   if (Result<Done> done = device.fill(known.pages); !done)
     return refuse(done.error(), "the inputs");
-  LaunchOptions options{known.blocks,
-                        ptx::AsyncSchedule::at_issue,
-                        steps_allowed(known.launched.steps, known.blocks.size(), setting.limits),
-                        {}};
+  LaunchOptions options = as_allowed(setting, known, known.blocks);
   Result<Launched> launched = device.launch(*setting.candidate, options);
   if (!launched) return refuse(launched.error(), "the candidate");
   if (launched->trap) return candidate_trap(setting, *launched->trap, device);

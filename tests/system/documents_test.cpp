@@ -3,8 +3,7 @@
 
 #include <filesystem>
 
-#include "tests/json_schema.h"
-#include "tests/system/program.h"
+#include "tests/system/document.h"
 
 namespace lathe {
 namespace {
@@ -15,18 +14,9 @@ const std::string reference = small_contract + "/reference.ptx";
 const std::string h200 = LATHE_ROOT "/tests/python/h200/";
 const std::string foreign = LATHE_ROOT "/tests/cli/flashinfer/";
 
-Json document(std::vector<std::string> words, const std::string& schema, int status = 0) {
+Json asked(std::vector<std::string> words, const std::string& schema, int status = 0) {
   words.push_back("--json");
-  ProcessEnd end = run_lathe(words);
-  INFO(end.err);
-  CHECK(end.status == status);
-  Json json = Json::parse(end.out, nullptr, false);
-  REQUIRE(json.is_object());
-  CHECK(json.begin().key() == "schema");
-  CHECK(json["schema"] == "lathe/" + schema + "/1");
-  for (const std::string& complaint : JsonSchema::of(schema).complaints(json))
-    FAIL_CHECK(complaint);
-  return json;
+  return document(words, schema, status);
 }
 
 TEST_CASE("each schema is that of the document of its name") {
@@ -50,17 +40,17 @@ TEST_CASE("deploy says what it wrote, and what it refused") {
     words.insert(words.end(), {form, place});
     return words;
   };
-  Json json = document(with("--winners", folder), "deploy");
+  Json json = asked(with("--winners", folder), "deploy");
   CHECK(json["form"] == "winners");
   CHECK(json["folder"] == folder);
   REQUIRE(json["deployed"].size() == 1);
   CHECK(json["deployed"][0]["proved"] == true);
-  CHECK(document(with("--winners", folder), "error", io)["errors"][0]["file"] == folder);
-  CHECK(document(with("--triton-override", (scratch.path() / "t").string()), "error",
+  CHECK(asked(with("--winners", folder), "error", io)["errors"][0]["file"] == folder);
+  CHECK(asked(with("--triton-override", (scratch.path() / "t").string()), "error",
                  1)["errors"][0]["what"]
             .get<std::string>()
             .find("scalar factor") != std::string::npos);
-  document(deploy, "error", usage);
+  asked(deploy, "error", usage);
 }
 
 TEST_CASE("export and import say which files they wrote") {
@@ -68,77 +58,77 @@ TEST_CASE("export and import say which files they wrote") {
   std::string out = (scratch.path() / "d").string(), in = (scratch.path() / "i").string();
   std::vector<std::string> words{"export", "--directory", h200 + "captured/add_kernel_1",
                                  "--flashinfer-trace", out};
-  Json exported = document(words, "flashinfer-export");
+  Json exported = asked(words, "flashinfer-export");
   REQUIRE_FALSE(exported["files"].empty());
   for (const Json& file : exported["files"])
     CHECK(std::filesystem::exists(std::filesystem::path(out) / file.get<std::string>()));
-  document(words, "error", io);  // It is there already.
-  Json imported = document({"import", "--flashinfer-trace", out, "--out", in}, "flashinfer-import");
+  asked(words, "error", io);  // It is there already.
+  Json imported = asked({"import", "--flashinfer-trace", out, "--out", in}, "flashinfer-import");
   CHECK(imported["files"] == exported["files"]);
   REQUIRE(imported["contracts"].size() == 1);
   CHECK(std::filesystem::exists(std::filesystem::path(in) /
                                 imported["contracts"][0].get<std::string>() / "contract.toml"));
-  document({"import", "--flashinfer-trace", foreign + "workloads.jsonl", "--out", in + "2"},
+  asked({"import", "--flashinfer-trace", foreign + "workloads.jsonl", "--out", in + "2"},
            "error", bad_input);
 }
 
 TEST_CASE("a normal form comes as a document with the text that it prints") {
-  CHECK(document({"ptx", "fmt", reference}, "ptx-fmt")["ptx"] ==
+  CHECK(asked({"ptx", "fmt", reference}, "ptx-fmt")["ptx"] ==
         run_lathe({"ptx", "fmt", reference}).out);
-  document({"ptx", "fmt", "/nowhere.ptx"}, "error", io);
+  asked({"ptx", "fmt", "/nowhere.ptx"}, "error", io);
 }
 
 TEST_CASE("explain gives each instruction with its form, or what is wrong with the file") {
-  Json json = document({"ptx", "explain", reference}, "ptx-explain");
+  Json json = asked({"ptx", "explain", reference}, "ptx-explain");
   CHECK(json["target"] == "sm_90a");
   const Json& last = json["instructions"].back();
   CHECK(last["text"] == "ret;");
   std::string line = std::to_string(last["line"].get<int>());
-  Json one = document({"ptx", "explain", reference + ":" + line}, "ptx-explain");
+  Json one = asked({"ptx", "explain", reference + ":" + line}, "ptx-explain");
   REQUIRE(one["instructions"].size() == 1);
   CHECK(one["instructions"][0] == last);
   std::string ptx = text_of(reference);
   Scratch scratch;
   std::string file = (scratch.path() / "x.ptx").string();
   REQUIRE(write_file(file, ptx.replace(ptx.find("\tret;"), 5, "\tfrobnicate;")).has_value());
-  CHECK(document({"ptx", "explain", file}, "error", 2)["errors"][0]["line"] == last["line"]);
+  CHECK(asked({"ptx", "explain", file}, "error", 2)["errors"][0]["line"] == last["line"]);
 }
 
 TEST_CASE("the forms of an instruction come as a document, and none as an error") {
-  Json all = document({"ptx", "reference", "add"}, "ptx-reference");
+  Json all = asked({"ptx", "reference", "add"}, "ptx-reference");
   CHECK(all["forms"].size() > 1);
-  CHECK(document({"ptx", "reference", "add.rn.f32"}, "ptx-reference")["forms"].size() == 1);
-  document({"ptx", "reference", "add.wide.f32"}, "error", 1);
-  CHECK(document({"ptx", "reference", "--document"}, "ptx-reference")["forms"].size() >
+  CHECK(asked({"ptx", "reference", "add.rn.f32"}, "ptx-reference")["forms"].size() == 1);
+  asked({"ptx", "reference", "add.wide.f32"}, "error", 1);
+  CHECK(asked({"ptx", "reference", "--document"}, "ptx-reference")["forms"].size() >
         all["forms"].size());
 }
 
 TEST_CASE("a launch on the emulated device is a document, and so is what stops it") {
   std::vector<std::string> run{"ptx", "run", reference, "--contract", small_contract};
-  CHECK(document(run, "ptx-run")["blocks"] == 8);
+  CHECK(asked(run, "ptx-run")["blocks"] == 8);
   run[2] = "/nowhere.ptx";
-  document(run, "error", io);
+  asked(run, "error", io);
   std::string ptx = text_of(reference);
   Scratch scratch;
   std::string file = (scratch.path() / "x.ptx").string();
   REQUIRE(write_file(file, ptx.replace(ptx.find("\tret;"), 5, "\ttrap;")).has_value());
   run[2] = file;
-  document(run, "error", 1);
+  asked(run, "error", 1);
 }
 
 TEST_CASE("a farm's identity and its bundles come as documents") {
   Scratch scratch;
   std::string farm = (scratch.path() / "farm").string(), bundle = farm + "/ada.bundle";
-  CHECK(document({"cluster", "init", farm}, "cluster-init")["directory"] == farm);
-  document({"cluster", "init", farm}, "error", io);
+  CHECK(asked({"cluster", "init", farm}, "cluster-init")["directory"] == farm);
+  asked({"cluster", "init", farm}, "error", io);
   std::vector<std::string> admit{"cluster",   "admit",       "ada",   "--dir", farm,
                                  "--address", "127.0.0.1:1", "--out", bundle};
-  CHECK(document(admit, "cluster-admit")["bundle"] == bundle);
+  CHECK(asked(admit, "cluster-admit")["bundle"] == bundle);
   CHECK(std::filesystem::exists(bundle));
   admit[6] = "nowhere";
-  document(admit, "error", usage);
-  CHECK(document({"cluster", "revoke", "ada", "--dir", farm}, "cluster-revoke")["node"] == "ada");
-  Json error = document({"node", "--join", farm + "/none.bundle"}, "error", io);
+  asked(admit, "error", usage);
+  CHECK(asked({"cluster", "revoke", "ada", "--dir", farm}, "cluster-revoke")["node"] == "ada");
+  Json error = asked({"node", "--join", farm + "/none.bundle"}, "error", io);
   CHECK(error["errors"][0]["file"] == farm + "/none.bundle");
 }
 

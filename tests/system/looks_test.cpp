@@ -2,23 +2,10 @@
 
 #include <cstdlib>
 
-#include "tests/json_schema.h"
-#include "tests/system/program.h"
+#include "tests/system/document.h"
 
 namespace lathe {
 namespace {
-
-Json document(const std::vector<std::string>& words, const std::string& schema, int status = 0) {
-  ProcessEnd end = run_lathe(words);
-  INFO(end.err);
-  CHECK(end.status == status);
-  Json json = Json::parse(end.out, nullptr, false);
-  REQUIRE(json.is_object());
-  CHECK(json.begin().key() == "schema");
-  for (const std::string& complaint : JsonSchema::of(schema).complaints(json))
-    FAIL_CHECK(complaint);
-  return json;
-}
 
 TEST_CASE("version and doctor say what they promise") {
   document({"version", "--json"}, "version");
