@@ -7,6 +7,8 @@
 
 #include <cmath>
 
+#include "ptx/field_gathered.h"
+#include "ptx/field_strip.h"
 #include "ptx/isa.h"
 
 namespace lathe::ptx::field {
@@ -55,7 +57,12 @@ double float_value(std::uint64_t bits, Type type) {
   }
 }
 
-Field::Field(std::shared_ptr<const Point> point) : point_(std::move(point)), arithmetic_(*point_) {
+Field::Field(std::shared_ptr<const Point> point)
+    : point_(std::move(point)),
+      arithmetic_(*point_),
+      strips_(std::make_unique<Strips>(*this)),
+      tiles_(std::make_unique<Tiles>(*point_)),
+      gathered_(std::make_unique<Gathered>()) {
   numbers_.clear();
   lasting_numbers_.push_back(arithmetic_.poison());
   std::uint64_t next = first_input;
@@ -70,10 +77,21 @@ Field::Field(std::shared_ptr<const Point> point) : point_(std::move(point)), ari
   }
 }
 
+Field::~Field() = default;
+
+Type Field::distant_type(std::uint32_t id) const {
+  if (id < first_tile) return strips_->number(id).type();
+  if (id < first_word)
+    return tiles_->at((id - first_tile) / tile_elements).integer ? Type::s32 : Type::f32;
+  if (id >= lasting) return lasting_numbers_[id - lasting].type();
+  return is_word(id) ? Type::b32 : recipe_of(id).type;
+}
+
 Number Field::distant_number(std::uint32_t id) const {
   if (id >= lasting) return lasting_numbers_[id - lasting];
+  if (id < first_tile) return strips_->number(id);
   if (id < first_word)
-    return tiles_.element((id - first_tile) / tile_elements, (id - first_tile) % tile_elements);
+    return tiles_->element((id - first_tile) / tile_elements, (id - first_tile) % tile_elements);
   // Rows of a matrix are often a power of two apart.
   Known& known = known_inputs_[id * 0x9E3779B1u >> (32 - known_inputs_bits)];
   if (known.id == id) return known.number;
@@ -432,47 +450,6 @@ bool Field::same(Region& region, std::uint64_t offset, const Lanes& lanes, Cell 
       return false;
   }
   return true;
-}
-
-std::optional<Mask> Field::truths(const Lanes& lanes, Spot place, Mask mask) const {
-  Mask out = 0;
-  for (unsigned lane = 0; lane < lane_count; ++lane) {
-    if ((mask >> lane & 1) == 0) continue;
-    std::optional<std::uint64_t> bits = exact(lanes, {place, 4, 0, std::uint8_t(lane)}, 4);
-    if (!bits) return std::nullopt;
-    if (*bits != 0) out |= Mask{1} << lane;
-  }
-  return out;
-}
-
-std::vector<bool> Field::live(std::uint32_t begin, std::size_t count, unsigned each) const {
-  std::vector<bool> live(count);
-  auto limit = static_cast<std::uint32_t>(count * each);
-  for (const std::weak_ptr<Plane>& weak : planes_)
-    if (std::shared_ptr<Plane> plane = weak.lock())
-      for (Tag tag : plane->tags) {
-        std::uint32_t at = (tag >> 3) - begin;  // Below `begin` it becomes huge.
-        if (at < limit) live[each == 1 ? at : at / each] = true;
-      }
-  return live;
-}
-
-void Field::collect_tiles() {
-  tiles_.keep(live(first_tile, tiles_.size(), tile_elements));
-  gathered_.forget();
-}
-
-void Field::collect() {
-  std::vector<bool> live = this->live(0, numbers_.size(), 1);
-  tiles_.forget_operands();
-  gathered_.forget();
-  for (std::uint32_t id = 1; id < numbers_.size(); ++id)
-    if (!live[id]) free_.push_back(id);
-  // Not so often that looking at all registers and memory is most of the work.
-  std::size_t looked_at = 0;
-  for (const std::weak_ptr<Plane>& weak : planes_)
-    if (std::shared_ptr<Plane> plane = weak.lock()) looked_at += plane->tags.size();
-  collect_at_ = std::max({collect_least, 2 * (numbers_.size() - free_.size()), looked_at / 4});
 }
 
 }  // namespace lathe::ptx::field

@@ -13,7 +13,8 @@
 #include <vector>
 
 #include "ptx/domain.h"
-#include "ptx/field_gathered.h"
+#include "ptx/field_arithmetic.h"
+#include "ptx/field_plane.h"
 #include "ptx/field_word.h"
 
 namespace lathe::ptx {
@@ -22,9 +23,10 @@ struct Operation;
 
 namespace lathe::ptx::field {
 
-/// A number's name says where it is: below, in the arena; then elements of tiles of accumulators,
-/// words of integer data, elements of input tensors (numbers or words), which are computed when
-/// somebody asks, and literals, which live as long as the domain.
+/// A number's name says where it is: below, in the arena; then lanes of strips, elements of tiles of
+/// accumulators, words of integer data, elements of input tensors (numbers or words), which are
+/// computed when somebody asks, and literals, which live as long as the domain.
+inline constexpr std::uint32_t first_strip = 1u << 24;
 inline constexpr std::uint32_t first_tile = 1u << 25;
 inline constexpr std::uint32_t first_word = 1u << 26;
 inline constexpr std::uint32_t first_input = first_word + (1u << 25);
@@ -46,6 +48,12 @@ struct Written {
   std::uint64_t bits = 0;  // Of any other: exact.
   bool added = false;      // By atomics: it adds to what others left there.
 };
+
+class Strips;
+class Tiles;
+class Gathered;
+struct TileOperand;
+using Operand = std::shared_ptr<const TileOperand>;
 
 /// Numbers that stay where they are while others are added.
 class Arena {
@@ -96,6 +104,9 @@ class Field {
   };
 
   explicit Field(std::shared_ptr<const Point> point);
+  ~Field();
+  Field(const Field&) = delete;
+  Field& operator=(const Field&) = delete;
 
   const Complaint* complaint() const { return complaint_ ? &*complaint_ : nullptr; }
   void complain(ComplaintKind kind, std::string_view what, unsigned lane) {
@@ -130,6 +141,8 @@ class Field {
   }
   /// A whole register for the lanes of a mask.
   void copy_all(Lanes& lanes, Spot to, Spot from, unsigned width, Mask mask) {
+    if (mask == every_lane)
+      return copy(lanes, {to, 0, 0, 0}, lanes, {from, 0, 0, 0}, lane_count * width);
     for (std::uint8_t lane = 0; lane < lane_count; ++lane)
       if ((mask >> lane & 1) != 0)
         copy(lanes, {to, static_cast<std::uint8_t>(width), 0, lane}, lanes,
@@ -150,6 +163,22 @@ class Field {
   }
   std::optional<Mask> truths(const Lanes& lanes, Spot place, Mask mask) const;
 
+  // Whole warps (ptx/field_moves.h). False: lane by lane, which also names what is wrong.
+  template <class Slots, class Places>
+  bool read_all(Lanes& lanes, const Slots& slots, const Places& at, unsigned each, bool sign,
+                Mask mask);
+  template <bool compare, class Slots, class Places>
+  bool write_all(const Lanes& lanes, const Slots& slots, const Places& at, unsigned each, Mask mask,
+                 Mask& unchanged);
+  bool exact_all(const Lanes& lanes, Spot place, unsigned width, Mask mask,
+                 std::array<std::uint64_t, lane_count>& bits) const;
+  /// Bits of each lane to a register of 32 bits.
+  void put_lanes(Lanes& lanes, Spot place, const std::array<std::uint64_t, lane_count>& bits,
+                 Mask mask);
+  /// Whether the bytes of a register of the lanes of a mask are exact.
+  static bool all_exact(const Lanes& lanes, Spot place, unsigned width, Mask mask);
+  static void mark_exact(Lanes& lanes, Spot place, unsigned width, Mask mask);
+
   /// Inlined, so that the loads of sources that a row does not have vanish.
   template <Type T>
   [[gnu::always_inline]] Value<T> load(const Lanes& lanes, Cell cell) const;
@@ -168,8 +197,9 @@ class Field {
 
   Arithmetic& arithmetic() { return arithmetic_; }
   Number number(std::uint32_t id) const {
-    return id < first_tile ? numbers_[id] : distant_number(id);
+    return id < first_strip ? numbers_[id] : distant_number(id);
   }
+  Strips& strips() { return *strips_; }
   std::uint32_t keep(const Number& number) {
     if (number.special == Special::poison) return poison_id();
     std::uint32_t id = new_id();
@@ -195,7 +225,7 @@ class Field {
     Tag first = tags[0], differ = first & 7;
     for (unsigned i = 1; i < bytes; ++i) differ |= tags[i] ^ (first + i);
     std::uint32_t id = first >> 3;
-    if (differ != 0 || id == 0 || id >= first_tile) return nullptr;
+    if (differ != 0 || id == 0 || id >= first_strip) return nullptr;
     const Number& number = numbers_[id];
     return number.type() == type ? &number : nullptr;
   }
@@ -276,8 +306,6 @@ class Field {
   Operand operand_at(const Plane& plane, const Cell* cells, unsigned k, Type type, bool is_a);
   Operand rows_of(Lanes& lanes, Region& memory, const WideMma& wide);
   const std::vector<Operand>& columns_of(Region& memory, const WideMma& wide);
-  void note_place(Gathered::FromMemory& held, const Region& memory, const std::uint32_t* offsets,
-                  std::size_t count, unsigned bytes) const;
   void stamp(Region& region, std::uint64_t offset, std::uint64_t bytes) {
     ++clock_;
     for (std::uint64_t at = offset / piece_bytes; at <= (offset + bytes - 1) / piece_bytes; ++at)
@@ -296,15 +324,19 @@ class Field {
   bool multiply_exactly(Lanes& lanes, Region& memory, const WideMma& wide);
   void put_number(Lanes& lanes, Cell cell, const Number& number, Type type);
   void collect_tiles();
+  void collect_strips();
+  void copy_in(Region& from, std::uint64_t offset, Lanes& to, std::size_t at, unsigned bytes);
+  void copy_out(Region& to, std::uint64_t offset, const Lanes& from, std::size_t at,
+                unsigned bytes);
+  friend class Strips;
   /// Which of `count` runs of `each` names, from `begin` on, a register or memory holds.
+  /// `each` is a power of two.
   std::vector<bool> live(std::uint32_t begin, std::size_t count, unsigned each) const;
+  std::size_t looked_at() const;
   Type type_of(std::uint32_t id) const {
-    if (id < first_tile) return numbers_[id].type();
-    if (id < first_word)
-      return tiles_.at((id - first_tile) / tile_elements).integer ? Type::s32 : Type::f32;
-    if (id >= lasting) return lasting_numbers_[id - lasting].type();
-    return is_word(id) ? Type::b32 : recipe_of(id).type;
+    return id < first_strip ? numbers_[id].type() : distant_type(id);
   }
+  Type distant_type(std::uint32_t id) const;
 
   std::shared_ptr<const Point> point_;
   Arithmetic arithmetic_;
@@ -315,13 +347,16 @@ class Field {
       return id;
     }
     peak_ = std::max<std::uint64_t>(peak_, numbers_.size() + 1);
-    return numbers_.add();
+    if (numbers_.size() < first_strip) return numbers_.add();
+    complain(ComplaintKind::unsupported, "more numbers at once than a block may have");
+    return 1;
   }
   Arena numbers_;
   std::vector<Number> lasting_numbers_;
   std::vector<std::uint32_t> ids_;  // Of the operand that is being gathered.
-  Tiles tiles_{*point_};
-  Gathered gathered_;
+  std::unique_ptr<Strips> strips_;
+  std::unique_ptr<Tiles> tiles_;
+  std::unique_ptr<Gathered> gathered_;
   std::uint64_t clock_ = 0;            // Writes to memory of a block.
   std::vector<std::uint32_t> inputs_;  // The name of each tensor's first element; 0: none.
   bool any_symbolic_ = false;
@@ -355,4 +390,5 @@ class Field {
 
 }  // namespace lathe::ptx::field
 
+#include "ptx/field_moves.h"
 #include "ptx/field_value.h"

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "ptx/field.h"
+#include "ptx/field_gathered.h"
 
 namespace lathe::ptx::field {
 namespace {
@@ -88,8 +89,8 @@ Operand Field::operand(unsigned k, Type type, bool is_a) {
   unsigned kind = static_cast<unsigned>(type) * 2 + (is_a ? 0 : 1);
   bool lasts =
       std::all_of(ids_.begin(), ids_.end(), [](std::uint32_t id) { return id >= first_input; });
-  Operand operand = tiles_.operand(ids_, kind, lasts, fresh);
-  if (fresh) tiles_.fill(*fresh, numbers_of(ids_, type), k, is_a);
+  Operand operand = tiles_->operand(ids_, kind, lasts, fresh);
+  if (fresh) tiles_->fill(*fresh, numbers_of(ids_, type), k, is_a);
   return operand;
 }
 
@@ -97,7 +98,7 @@ Operand Field::operand(unsigned k, Type type, bool is_a) {
 Operand Field::operand_at(const Plane& plane, const Cell* cells, unsigned k, Type type, bool is_a) {
   unsigned count = k * (is_a ? tile_rows : tile_columns);
   unsigned kind = static_cast<unsigned>(type) * 2 + (is_a ? 0 : 1);
-  Gathered::FromCells& held = gathered_.at(plane, cells, count, kind);
+  Gathered::FromCells& held = gathered_->at(plane, cells, count, kind);
   if (held.holds(plane, cells, count)) return held.operand;
   ids_.resize(count);
   for (unsigned i = 0; i < count; ++i) {
@@ -109,24 +110,42 @@ Operand Field::operand_at(const Plane& plane, const Cell* cells, unsigned k, Typ
   return held.operand;
 }
 
+namespace {
+
+/// Of a matrix in shared memory: the pieces that it lies in, as they are now.
+void note_place(Gathered::FromMemory& held, const Field::Region& memory, std::uint64_t now,
+                const std::uint32_t* offsets, std::size_t count, unsigned bytes) {
+  constexpr std::uint64_t piece_bytes = Field::piece_bytes;
+  held.time = now;
+  held.plane = memory.plane.get();
+  if (!held.pieces.empty()) return;
+  std::vector<bool> touched(memory.stamps.size());
+  for (std::size_t i = 0; i < count; ++i)
+    for (unsigned at : {offsets[i], offsets[i] + bytes - 1}) touched[at / piece_bytes] = true;
+  for (std::size_t i = 0; i < touched.size(); ++i)
+    if (touched[i]) held.pieces.push_back(static_cast<std::uint32_t>(i));
+}
+
+}  // namespace
+
 /// Sixteen rows of A, in shared memory or in registers.
 Operand Field::rows_of(Lanes& lanes, Region& memory, const WideMma& wide) {
   if (wide.a_offsets == nullptr) return operand_at(*lanes.plane, wide.a, wide.k, wide.a_type, true);
-  Gathered::FromMemory& held = gathered_.at(wide.a_offsets);
+  Gathered::FromMemory& held = gathered_->at(wide.a_offsets);
   if (held.holds(memory.plane.get(), memory.stamps)) return held.slices[0];
   ids_.resize(std::size_t{wide.m} * wide.k);
   for (unsigned i = 0; i < ids_.size(); ++i)
     ids_[i] = id_at(*memory.plane, wide.a_offsets[i], wide.a_type);
-  note_place(held, memory, wide.a_offsets, ids_.size(), width_of(wide.a_type) / 8);
+  note_place(held, memory, clock_, wide.a_offsets, ids_.size(), width_of(wide.a_type) / 8);
   held.slices.assign(1, operand(wide.k, wide.a_type, true));
   return held.slices[0];
 }
 
 /// All of B, eight columns at a time.
 const std::vector<Operand>& Field::columns_of(Region& memory, const WideMma& wide) {
-  Gathered::FromMemory& held = gathered_.at(wide.b_offsets);
+  Gathered::FromMemory& held = gathered_->at(wide.b_offsets);
   if (held.holds(memory.plane.get(), memory.stamps)) return held.slices;
-  note_place(held, memory, wide.b_offsets, std::size_t{wide.k} * wide.n, width_of(wide.b_type) / 8);
+  note_place(held, memory, clock_, wide.b_offsets, std::size_t{wide.k} * wide.n, width_of(wide.b_type) / 8);
   held.slices.clear();
   for (unsigned begin = 0; begin < wide.n; begin += tile_columns) {
     ids_.resize(std::size_t{wide.k} * tile_columns);
@@ -137,18 +156,6 @@ const std::vector<Operand>& Field::columns_of(Region& memory, const WideMma& wid
     held.slices.push_back(operand(wide.k, wide.b_type, false));
   }
   return held.slices;
-}
-
-void Field::note_place(Gathered::FromMemory& held, const Region& memory,
-                       const std::uint32_t* offsets, std::size_t count, unsigned bytes) const {
-  held.time = clock_;
-  held.plane = memory.plane.get();
-  if (!held.pieces.empty()) return;
-  std::vector<bool> touched(memory.stamps.size());
-  for (std::size_t i = 0; i < count; ++i)
-    for (unsigned at : {offsets[i], offsets[i] + bytes - 1}) touched[at / piece_bytes] = true;
-  for (std::size_t i = 0; i < touched.size(); ++i)
-    if (touched[i]) held.pieces.push_back(static_cast<std::uint32_t>(i));
 }
 
 /// Whether C is one tile as it came.
@@ -183,7 +190,7 @@ void Field::multiply_tile(Lanes& lanes, const Mma& mma, const TileOperand& a, co
     if (!tile) first = ids_[0];
     if (integer) zero &= is_word(first) && words_.known_bits(word(first).pattern) == 0;
     if (tile) {
-      from = &tiles_.at((first - first_tile) / tile_elements);
+      from = &tiles_->at((first - first_tile) / tile_elements);
     } else if (!zero || (!integer && !number(first).zero())) {
       start = numbers_of(ids_, mma.c_type);
       for (const Number& number : start) finite &= number.finite();
@@ -192,14 +199,14 @@ void Field::multiply_tile(Lanes& lanes, const Mma& mma, const TileOperand& a, co
       return multiply_each(lanes, mma, numbers_of(a.ids, mma.a_type), numbers_of(b.ids, mma.b_type),
                            false);
   }
-  if (tiles_.large()) collect_tiles();
-  std::uint32_t tile = tiles_.multiply(from, std::move(start), a, b, mma.k, integer);
-  if (integer && tiles_.at(tile).bound >= 0x1p31)
+  if (tiles_->large()) collect_tiles();
+  std::uint32_t tile = tiles_->multiply(from, std::move(start), a, b, mma.k, integer);
+  if (integer && tiles_->at(tile).bound >= 0x1p31)
     complain(ComplaintKind::undecided, "an integer matrix product that may pass 2^31");
   std::uint32_t id = first_tile + tile * tile_elements;
   for (unsigned i = 0; i < tile_elements; ++i) {
     if (!keeps) {
-      put_number(lanes, mma.d[i], tiles_.element(tile, i), mma.d_type);
+      put_number(lanes, mma.d[i], tiles_->element(tile, i), mma.d_type);
       continue;
     }
     _mm_storeu_si128(reinterpret_cast<__m128i*>(&plane.tags[mma.d[i].at()]), four_tags(id + i));

@@ -36,6 +36,8 @@ class Moduli {
   unsigned count() const { return count_; }
   std::uint32_t p(unsigned slot) const { return p_[slot]; }
   const Prime& prime(unsigned slot) const { return primes_[slot]; }
+  /// 1 / p modulo 2^32.
+  std::uint32_t low_inverse(unsigned slot) const { return low_inverse_[slot]; }
   const Residues& one() const { return one_; }
 
   Residues add(const Residues& a, const Residues& b) const {

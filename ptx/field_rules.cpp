@@ -1,11 +1,13 @@
-// The meanings of all rows in the field domain.
+// The meanings of all rows in the field domain, lane by lane.
 
-#include "ptx/field.h"
+#include "ptx/field_warp.h"
 #include "ptx/warp.h"
 
-namespace lathe::ptx {
+namespace lathe::ptx::field {
 
-using field::Field;
-LATHE_RULES_OF(Field)
+const Rules<Field>& lane_rules() {
+  static const Rules<Field> rules{detail::list_rules<Field>(), detail::list_converts<Field>()};
+  return rules;
+}
 
-}  // namespace lathe::ptx
+}  // namespace lathe::ptx::field

@@ -2,6 +2,8 @@
 // outputs adds up what all blocks left, in whatever order.
 
 #include "ptx/field.h"
+#include "ptx/field_gathered.h"
+#include "ptx/field_strip.h"
 #include "ptx/program.h"
 
 namespace lathe::ptx::field {
@@ -106,8 +108,9 @@ std::vector<Written> Field::finish_block() {
   numbers_.clear();
   word_arena_.clear();
   free_.clear();
-  tiles_.clear();
-  gathered_.forget();
+  strips_->clear();
+  tiles_->clear();
+  gathered_->forget();
   arithmetic_.clear();
   return out;
 }

@@ -1,0 +1,366 @@
+// Arithmetic over strips.
+
+#include "ptx/field_strip.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace lathe::ptx::field {
+namespace {
+
+using Lane32 = std::array<std::uint32_t, lane_count>;
+using Shadows = std::array<double, lane_count>;
+
+/// Bytes of 32 registers of four bytes, and which number each is of, from the first's on.
+constexpr unsigned strip_bytes = 4 * lane_count;
+constexpr std::array<Tag, strip_bytes> steps = [] {
+  std::array<Tag, strip_bytes> out{};
+  for (unsigned i = 0; i < strip_bytes; ++i) out[i] = i / 4 << 3 | i % 4;
+  return out;
+}();
+
+// Loops over lanes, each in the processor's widest form. Shadows are the same in all of them.
+#define LATHE_LANES                                                     \
+  __attribute__((target_clones("arch=icelake-server", "arch=haswell", "default"), \
+                 optimize("O3", "fp-contract=off")))
+
+LATHE_LANES bool is_row(const Tag* tags, Tag first) {
+  Tag differ = 0;
+  for (unsigned i = 0; i < strip_bytes; ++i) differ |= tags[i] ^ (first + steps[i]);
+  return differ == 0;
+}
+
+LATHE_LANES void put_row(Tag* tags, Tag first) {
+  for (unsigned i = 0; i < strip_bytes; ++i) tags[i] = first + steps[i];
+}
+
+inline std::uint32_t wrapped(std::uint32_t x, std::uint32_t p) {
+  return x + (static_cast<std::uint32_t>(static_cast<std::int32_t>(x) >> 31) & p);
+}
+
+/// In Montgomery form, as Moduli has it.
+inline std::uint32_t product(std::uint32_t a, std::uint32_t b, std::uint32_t p, std::uint32_t n) {
+  std::uint64_t wide = std::uint64_t{a} * b;
+  std::uint64_t whole = std::uint64_t{static_cast<std::uint32_t>(wide) * n} * p;
+  return wrapped(static_cast<std::uint32_t>(wide >> 32) - static_cast<std::uint32_t>(whole >> 32),
+                 p);
+}
+
+LATHE_LANES void multiply(const Lane32& a, const Lane32& b, Lane32& out, std::uint32_t p,
+                          std::uint32_t n) {
+  for (unsigned i = 0; i < lane_count; ++i) out[i] = product(a[i], b[i], p, n);
+}
+LATHE_LANES void multiply_add(const Lane32& a, const Lane32& b, const Lane32& c, Lane32& out,
+                              std::uint32_t p, std::uint32_t n) {
+  for (unsigned i = 0; i < lane_count; ++i)
+    out[i] = wrapped(product(a[i], b[i], p, n) - (p - c[i]), p);
+}
+LATHE_LANES void add_lanes(const Lane32& a, const Lane32& b, Lane32& out, std::uint32_t p) {
+  for (unsigned i = 0; i < lane_count; ++i) out[i] = wrapped(a[i] - (p - b[i]), p);
+}
+LATHE_LANES void subtract_lanes(const Lane32& a, const Lane32& b, Lane32& out, std::uint32_t p) {
+  for (unsigned i = 0; i < lane_count; ++i) out[i] = wrapped(a[i] - b[i], p);
+}
+LATHE_LANES void fuse_shadows(const Shadows& a, const Shadows& b, const Shadows& c, Shadows& out) {
+  for (unsigned i = 0; i < lane_count; ++i) out[i] = a[i] * b[i] + c[i];
+}
+LATHE_LANES void multiply_shadows(const Shadows& a, const Shadows& b, Shadows& out) {
+  for (unsigned i = 0; i < lane_count; ++i) out[i] = a[i] * b[i];
+}
+LATHE_LANES void add_shadows(const Shadows& a, const Shadows& b, Shadows& out, double sign) {
+  for (unsigned i = 0; i < lane_count; ++i) out[i] = a[i] + sign * b[i];
+}
+/// The largest magnitude, and the smallest that is not 0; false where one is not finite.
+LATHE_LANES bool extremes(const Shadows& x, double& largest, double& smallest) {
+  double most = 0, least = INFINITY, sum = 0;
+  for (unsigned i = 0; i < lane_count; ++i) {
+    double magnitude = std::fabs(x[i]);
+    most = magnitude > most ? magnitude : most;
+    double of = magnitude > 0 ? magnitude : INFINITY;
+    least = of < least ? of : least;
+  }
+  for (unsigned i = 0; i < lane_count; ++i) sum += 0 * x[i];
+  largest = most;
+  smallest = least;
+  return sum == 0;
+}
+
+#undef LATHE_LANES
+
+/// What all lanes of a strip must have in common.
+bool alike(const Number& a, const Number& b) {
+  return a.numerator == b.numerator && a.denominator == b.denominator && a.valid == b.valid &&
+         a.taint == b.taint && a.dormant == b.dormant && a.signs == b.signs && a.kind == b.kind &&
+         a.fits == b.fits && a.rounds == b.rounds;
+}
+
+bool plain(const Number& a) {
+  return a.finite() && a.term == 0 && a.set == 0 && !a.pending && a.type() == Type::f32;
+}
+
+/// `.sat` and `.relu` compare.
+bool compares(Form f) { return f.has(Flag::sat) || f.has(Flag::relu); }
+
+bool moves_exponent(const Number& number) {
+  int exponent = 0;
+  return number.is(literal_bits) && std::fabs(std::frexp(number.shadow, &exponent)) == 0.5 &&
+         std::abs(exponent) <= 16;
+}
+
+}  // namespace
+
+Number Strips::number(std::uint32_t id) const {
+  std::uint32_t index = (id - first_strip) / lane_count, lane = (id - first_strip) % lane_count;
+  const Strip& strip = at(index);
+  Number out = strip.first;
+  out.shadow = strip.shadows[lane];
+  for (unsigned slot = 0; slot < field_->point_->slot_count(); ++slot)
+    out.r[slot] = strip.r[slot][lane];
+  return out;
+}
+
+std::uint32_t Strips::new_strip() {
+  if (!free_.empty()) {
+    std::uint32_t index = free_.back();
+    free_.pop_back();
+    return index;
+  }
+  if (used_ >> chunk_bits == chunks_.size())
+    chunks_.push_back(std::make_unique<Strip[]>(std::size_t{1} << chunk_bits));
+  return static_cast<std::uint32_t>(used_++);
+}
+
+bool Strips::begin(Mask active) {
+  constexpr int lanes_min = 8;
+  if (std::popcount(active) < lanes_min) return false;
+  active_ = active;
+  if (free_.empty() && used_ >= collect_at_) field_->collect_strips();
+  // An instruction makes a few.
+  return used_ + 16 < strips_max || free_.size() > 16;
+}
+
+void Strips::keep(const std::vector<bool>& live, std::size_t at_least) {
+  free_.clear();
+  for (auto i = static_cast<std::uint32_t>(used_); i-- > 0;)
+    if (!live[i]) free_.push_back(i);
+  collect_at_ = used_ - free_.size() + std::max(collect_least, at_least);
+  collect_at_ = std::max(collect_at_, 2 * (used_ - free_.size()));
+  // What is free is used before more are made.
+  collect_at_ = std::max(collect_at_, used_);
+}
+
+void Strips::clear() {
+  used_ = 0;
+  free_.clear();
+  collect_at_ = collect_least;
+}
+
+/// The names of the numbers in the active lanes; the others take the first one's.
+bool Strips::ids_of(const Plane& plane, Spot place, Ids& ids) const {
+  const Tag* tags = &plane.tags[place];
+  auto first = static_cast<unsigned>(std::countr_zero(active_));
+  for (unsigned lane = first; lane < lane_count; ++lane) {
+    if ((active_ >> lane & 1) == 0) continue;
+    const Tag* t = tags + 4 * lane;
+    if (t[0] != 0) {
+      bool whole = (t[0] & 7) == 0 && t[1] == t[0] + 1 && t[2] == t[0] + 2 && t[3] == t[0] + 3;
+      if (!whole || t[0] == poison_tag) return false;
+      ids[lane] = t[0] >> 3;
+    } else {
+      if ((t[1] | t[2] | t[3]) != 0) return false;
+      std::uint32_t bits = 0;
+      std::memcpy(&bits, &plane.bits[place + 4 * lane], 4);
+      ids[lane] = field_->literal(bits, Type::f32);
+    }
+  }
+  for (unsigned lane = 0; lane < lane_count; ++lane)
+    if ((active_ >> lane & 1) == 0) ids[lane] = ids[first];
+  return true;
+}
+
+StripValue Strips::literal(std::uint32_t id) {
+  std::unique_ptr<Strip>& known = literals_[id];
+  if (!known) {
+    auto strip = std::make_unique<Strip>();
+    Number number = field_->number(id);
+    if (!plain(number)) return {};
+    strip->first = number;
+    for (unsigned lane = 0; lane < lane_count; ++lane) take(number, lane, *strip);
+    known = std::move(strip);
+  }
+  return {this, known.get(), id};
+}
+
+/// One lane's number; false where it is not like the first's.
+bool Strips::take(const Number& number, unsigned lane, Strip& into) const {
+  if (!plain(number) || !alike(number, into.first)) return false;
+  into.shadows[lane] = number.shadow;
+  for (unsigned slot = 0; slot < field_->point_->slot_count(); ++slot)
+    into.r[slot][lane] = number.r[slot];
+  return true;
+}
+
+StripValue Strips::gathered(const Ids& ids) {
+  bool one = std::all_of(ids.begin(), ids.end(), [&](std::uint32_t id) { return id == ids[0]; });
+  if (one && ids[0] >= lasting) return literal(ids[0]);
+  for (std::uint32_t id : ids)
+    if (id == 0 || id == field_->poison_id() || (!made_here(id) && field_->is_word(id))) return {};
+  std::uint32_t index = new_strip();
+  Strip& strip = at(index);
+  strip.first = field_->number_settled(ids[0]);
+  bool good = one || !strip.first.is(literal_bits);
+  unsigned slots = field_->point_->slot_count();
+  for (unsigned lane = 0; lane < lane_count && good;) {
+    std::uint32_t id = ids[lane];
+    if (made_here(id)) {
+      const Strip& from = at((id - first_strip) / lane_count);
+      good = alike(from.first, strip.first) && plain(from.first);
+      unsigned source = (id - first_strip) % lane_count, count = 1;
+      while (lane + count < lane_count && source + count < lane_count &&
+             ids[lane + count] == id + count)
+        ++count;
+      std::copy_n(&from.shadows[source], count, &strip.shadows[lane]);
+      for (unsigned slot = 0; slot < slots; ++slot)
+        std::copy_n(&from.r[slot][source], count, &strip.r[slot][lane]);
+      lane += count;
+    } else {
+      good = take(field_->number_settled(id), lane, strip);
+      ++lane;
+    }
+    for (; lane < lane_count && ids[lane] == ids[lane - 1]; ++lane) {
+      strip.shadows[lane] = strip.shadows[lane - 1];
+      for (unsigned slot = 0; slot < slots; ++slot) strip.r[slot][lane] = strip.r[slot][lane - 1];
+    }
+  }
+  if (good) return value(index);
+  free_.push_back(index);
+  return {};
+}
+
+/// A register's numbers as a strip. Where they were not one, they are from now on: by another name,
+/// with the same values.
+StripValue Strips::load(Field::Lanes& lanes, Spot place) {
+  Plane& plane = *lanes.plane;
+  Tag* tags = &plane.tags[place];
+  std::uint32_t id = tags[0] >> 3;
+  if (active_ == every_lane && made_here(id) && (id - first_strip) % lane_count == 0 &&
+      is_row(tags, tags[0])) {
+    StripValue found = value((id - first_strip) / lane_count);
+    return plain(found.strip->first) ? found : StripValue{};
+  }
+  Ids ids;
+  if (!ids_of(plane, place, ids)) return {};
+  StripValue made = gathered(ids);
+  if (made.strip != nullptr && active_ == every_lane && made_here(made.id))
+    put_row(tags, made.id << 3);
+  return made;
+}
+
+void Strips::store(Field::Lanes& lanes, Spot place, const StripValue& value) const {
+  Tag* tags = &lanes.plane->tags[place];
+  if (active_ == every_lane) return put_row(tags, value.id << 3);
+  for (unsigned i = 0; i < strip_bytes; ++i)
+    if ((active_ >> i / 4 & 1) != 0) tags[i] = (value.id << 3) + steps[i];
+}
+
+/// Of a square it is known that it is not negative: which lanes are squares must be the same.
+bool Strips::ambiguous_square(const StripValue& a, const StripValue& b) const {
+  const Strip &x = *a.strip, &y = *b.strip;
+  if (&x == &y || x.first.shadow != y.first.shadow || !equal(x.first.r, y.first.r)) return false;
+  return x.shadows != y.shadows || x.r != y.r;
+}
+
+void Strips::note_magnitudes(const Strip& strip) const {
+  Summary& summary = field_->arithmetic_.summary();
+  double largest = 0, smallest = 0;
+  if (active_ == every_lane && extremes(strip.shadows, largest, smallest)) {
+    summary.largest = std::max(summary.largest, largest);
+    summary.smallest = std::min(summary.smallest, smallest);
+    return;
+  }
+  for (unsigned lane = 0; lane < lane_count; ++lane)
+    if ((active_ >> lane & 1) != 0) summary.note_magnitude(strip.shadows[lane]);
+}
+
+/// Residues and shadows are there; `first` says all else, as for the first lane alone.
+StripValue Strips::finished(std::uint32_t index, Number first, bool exact) {
+  Strip& strip = at(index);
+  Arithmetic::put_in_format(first, Type::f32, exact);
+  strip.first = first;
+  strip.first.shadow = strip.shadows[0];
+  for (unsigned slot = 0; slot < field_->point_->slot_count(); ++slot) {
+    if ((first.valid >> slot & 1) == 0) strip.r[slot].fill(0);
+    strip.first.r[slot] = strip.r[slot][0];
+  }
+  note_magnitudes(strip);
+  return value(index);
+}
+
+StripValue Strips::add(Form f, const StripValue& a, const StripValue& b) {
+  if (a.strip == nullptr || b.strip == nullptr || compares(f)) return {};
+  const Strip &x = *a.strip, &y = *b.strip;
+  std::uint32_t index = new_strip();
+  Strip& out = at(index);
+  const Moduli& m = field_->point_->moduli();
+  for (unsigned slot = 0; slot < m.count(); ++slot)
+    add_lanes(x.r[slot], y.r[slot], out.r[slot], m.p(slot));
+  add_shadows(x.shadows, y.shadows, out.shadows, 1);
+  return finished(index, field_->arithmetic_.add(x.first, y.first),
+                  x.first.zero() || y.first.zero());
+}
+
+StripValue Strips::sub(Form f, const StripValue& a, const StripValue& b) {
+  if (a.strip == nullptr || b.strip == nullptr || compares(f)) return {};
+  const Strip &x = *a.strip, &y = *b.strip;
+  std::uint32_t index = new_strip();
+  Strip& out = at(index);
+  const Moduli& m = field_->point_->moduli();
+  for (unsigned slot = 0; slot < m.count(); ++slot)
+    subtract_lanes(x.r[slot], y.r[slot], out.r[slot], m.p(slot));
+  add_shadows(x.shadows, y.shadows, out.shadows, -1);
+  return finished(index, field_->arithmetic_.sub(x.first, y.first),
+                  x.first.zero() || y.first.zero());
+}
+
+StripValue Strips::mul(Form f, const StripValue& a, const StripValue& b) {
+  if (a.strip == nullptr || b.strip == nullptr || compares(f) || ambiguous_square(a, b)) return {};
+  const Strip &x = *a.strip, &y = *b.strip;
+  std::uint32_t index = new_strip();
+  Strip& out = at(index);
+  const Moduli& m = field_->point_->moduli();
+  for (unsigned slot = 0; slot < m.count(); ++slot)
+    multiply(x.r[slot], y.r[slot], out.r[slot], m.p(slot), m.low_inverse(slot));
+  multiply_shadows(x.shadows, y.shadows, out.shadows);
+  return finished(index, field_->arithmetic_.mul(x.first, y.first),
+                  moves_exponent(x.first) || moves_exponent(y.first));
+}
+
+StripValue Strips::fused(Form f, const StripValue& a, const StripValue& b, const StripValue& c) {
+  if (a.strip == nullptr || b.strip == nullptr || c.strip == nullptr || compares(f) ||
+      ambiguous_square(a, b))
+    return {};
+  const Strip &x = *a.strip, &y = *b.strip, &z = *c.strip;
+  std::uint32_t index = new_strip();
+  Strip& out = at(index);
+  const Moduli& m = field_->point_->moduli();
+  for (unsigned slot = 0; slot < m.count(); ++slot)
+    multiply_add(x.r[slot], y.r[slot], z.r[slot], out.r[slot], m.p(slot), m.low_inverse(slot));
+  fuse_shadows(x.shadows, y.shadows, z.shadows, out.shadows);
+  Arithmetic& arithmetic = field_->arithmetic_;
+  return finished(index, arithmetic.add(arithmetic.mul(x.first, y.first), z.first), false);
+}
+
+StripValue Strips::negate(const StripValue& a) {
+  if (a.strip == nullptr) return {};
+  std::uint32_t index = new_strip();
+  Strip& out = at(index);
+  const Moduli& m = field_->point_->moduli();
+  constexpr Lane32 zeros{};
+  for (unsigned slot = 0; slot < m.count(); ++slot)
+    subtract_lanes(zeros, a.strip->r[slot], out.r[slot], m.p(slot));
+  for (unsigned lane = 0; lane < lane_count; ++lane) out.shadows[lane] = -a.strip->shadows[lane];
+  return finished(index, field_->arithmetic_.negate(a.strip->first), true);
+}
+
+}  // namespace lathe::ptx::field

@@ -1,0 +1,105 @@
+#pragma once
+
+// Numbers of the 32 lanes of a warp side by side: what one instruction gives, where all lanes have
+// everything but residues and shadow in common. Sums and products of them are loops over lanes; an
+// element is a number like any other, and what has no form here goes lane by lane.
+
+#include <array>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "ptx/field.h"
+#include "ptx/form.h"
+
+namespace lathe::ptx::field {
+
+struct alignas(64) Strip {
+  std::array<double, lane_count> shadows{};
+  std::array<std::array<std::uint32_t, lane_count>, slots_max> r{};
+  /// The first lane's number. A strip of literals has one value in all lanes.
+  Number first;
+};
+
+class Strips;
+
+/// What a row's meaning computes with; without a strip it goes lane by lane.
+struct StripValue {
+  Strips* strips = nullptr;
+  const Strip* strip = nullptr;
+  std::uint32_t id = 0;
+};
+
+class Strips {
+ public:
+  explicit Strips(Field& field) : field_(&field) {}
+
+  Number number(std::uint32_t id) const;
+
+  /// An f32 instruction of these lanes; false: too few to be worth it.
+  bool begin(Mask active);
+  StripValue load(Field::Lanes& lanes, Spot place);
+  void store(Field::Lanes& lanes, Spot place, const StripValue& value) const;
+
+  StripValue add(Form f, const StripValue& a, const StripValue& b);
+  StripValue sub(Form f, const StripValue& a, const StripValue& b);
+  StripValue mul(Form f, const StripValue& a, const StripValue& b);
+  StripValue fused(Form f, const StripValue& a, const StripValue& b, const StripValue& c);
+  StripValue negate(const StripValue& a);
+
+  std::size_t size() const { return used_; }
+  /// Keeps those that are marked; the next look is after `at_least` more.
+  void keep(const std::vector<bool>& live, std::size_t at_least);
+  void clear();
+
+ private:
+  static constexpr unsigned chunk_bits = 8;
+  static constexpr std::size_t collect_least = 4096;
+  static constexpr std::size_t strips_max = (first_tile - first_strip) / lane_count;
+  using Ids = std::array<std::uint32_t, lane_count>;
+
+  const Strip& at(std::uint32_t index) const {
+    return chunks_[index >> chunk_bits][index & ((1u << chunk_bits) - 1)];
+  }
+  Strip& at(std::uint32_t index) {
+    return chunks_[index >> chunk_bits][index & ((1u << chunk_bits) - 1)];
+  }
+  bool made_here(std::uint32_t id) const { return id >= first_strip && id < first_tile; }
+  std::uint32_t new_strip();
+  StripValue value(std::uint32_t index) {
+    return {this, &at(index), first_strip + index * lane_count};
+  }
+  bool ids_of(const Plane& plane, Spot place, Ids& ids) const;
+  StripValue literal(std::uint32_t id);
+  StripValue gathered(const Ids& ids);
+  bool take(const Number& number, unsigned lane, Strip& into) const;
+  StripValue finished(std::uint32_t index, Number first, bool exact);
+  bool ambiguous_square(const StripValue& a, const StripValue& b) const;
+  void note_magnitudes(const Strip& strip) const;
+
+  Field* field_;
+  std::vector<std::unique_ptr<Strip[]>> chunks_;
+  std::size_t used_ = 0, collect_at_ = collect_least;
+  std::vector<std::uint32_t> free_;
+  std::unordered_map<std::uint32_t, std::unique_ptr<Strip>> literals_;  // By their number's name.
+  Mask active_ = every_lane;
+};
+
+// The functions that the meanings of f32 rows call. What is not here has no form over a strip.
+
+inline StripValue add(Form f, const StripValue& a, const StripValue& b) {
+  return a.strips->add(f, a, b);
+}
+inline StripValue sub(Form f, const StripValue& a, const StripValue& b) {
+  return a.strips->sub(f, a, b);
+}
+inline StripValue mul(Form f, const StripValue& a, const StripValue& b) {
+  return a.strips->mul(f, a, b);
+}
+inline StripValue fused(Form f, const StripValue& a, const StripValue& b, const StripValue& c) {
+  return a.strips->fused(f, a, b, c);
+}
+inline StripValue negate(Form, const StripValue& a) { return a.strips->negate(a); }
+
+}  // namespace lathe::ptx::field

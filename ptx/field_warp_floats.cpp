@@ -1,0 +1,52 @@
+// Rows of f32 over strips: a row's own meaning, of another kind of value.
+
+#include "ptx/field_strip.h"
+#include "ptx/field_warp.h"
+#include "ptx/isa/floating.h"
+
+namespace lathe::ptx::field {
+namespace {
+
+/// Which functions a strip has.
+template <class R>
+constexpr bool over_strips() {
+  constexpr std::string_view opcode = R::signature.opcode;
+  return R::effect == Effect::none && contains(R::types, Type::f32) &&
+         (opcode == "add" || opcode == "sub" || opcode == "mul" || opcode == "fma" ||
+          opcode == "mad" || opcode == "neg");
+}
+
+template <class R>
+void carry_out(Field& field, Field::Lanes& lanes, const Operation& op, Mask active) {
+  Strips& strips = field.strips();
+  bool good = strips.begin(active);
+  std::array<StripValue, 4> sources;
+  for (unsigned i = 0; good && i < R::signature.source_count; ++i) {
+    sources[i] = strips.load(lanes, op.places[i + 1]);
+    good = sources[i].strip != nullptr;
+  }
+  if (good) {
+    StripValue result = R::template meaning<Type::f32>(op.form, sources[0], sources[1], sources[2],
+                                                       sources[3]);
+    if (result.strip != nullptr) return strips.store(lanes, op.places[0], result);
+  }
+  lane_rules().rows[op.form.row][static_cast<std::size_t>(Type::f32)](field, lanes, op, active);
+}
+
+}  // namespace
+
+void take_float_rows(Rules<Field>& rules) {
+  std::size_t first = first_row_of<floating::Chapter>();
+  [&]<int... i>(std::integer_sequence<int, i...>) {
+    (
+        [&] {
+          using R = floating::Chapter::At<i>;
+          if constexpr (over_strips<R>())
+            rules.rows[first + i][static_cast<std::size_t>(Type::f32)] = &carry_out<R>;
+        }(),
+        ...);
+  }
+  (std::make_integer_sequence<int, floating::Chapter::row_count>{});
+}
+
+}  // namespace lathe::ptx::field
