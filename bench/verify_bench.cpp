@@ -1,7 +1,8 @@
 // uses: verifier_node
 // Proves shipped kernels against their other configurations, whole grid, and prints how long each
-// proof took: `verify_bench` for the small contracts, `verify_bench NAME..` for contracts of
-// suite/contracts by name, and for what `lathe_triton export --configs 2 --out ..` wrote to
+// proof took: `verify_bench` for the small contracts and for the figures that are asked for
+// (`--figures`: those alone), `verify_bench NAME..` for contracts of suite/contracts by name, and
+// for what `lathe_triton export --configs 2 --out ..` wrote to
 // DIR = ../suite/contracts:
 //   verify_bench --configs DIR [NAME..] [--results FILE] [--jobs N] [--limit S] [--until S]
 // runs each proof in a process of its own, N at a time, with S seconds of processor time, and
@@ -23,6 +24,7 @@
 
 #include "base/json.h"
 #include "base/process.h"
+#include "verifier_node/kept.h"
 #include "verifier_node/verify.h"
 
 namespace lathe {
@@ -58,12 +60,12 @@ struct Answer {
   double seconds = 0;
 };
 
-Answer prove_one(const Contract& contract, const fs::path& file) {
+Answer prove_one(const Contract& contract, const fs::path& file,
+                 verifier_node::Options options = {}) {
   fs::path toml = file;
   toml.replace_extension(".toml");
   ptx::Parsed reference = ptx::parse(contract.reference, "reference.ptx");
   ptx::Parsed candidate = ptx::parse(text_of(file), file.string());
-  verifier_node::Options options;
   options.seed = 1;
   options.candidate_launch = launch_of(contract.launch, text_of(toml));
   std::clock_t begin = std::clock();
@@ -123,6 +125,57 @@ Tally prove_all(const fs::path& contract_folder, const fs::path& configurations)
     tally.proved += one.verdict == "proved" ? 1 : 0;
   }
   return tally;
+}
+
+// Figures that are asked for, on one core.
+
+struct Figure {
+  std::string what, contract;
+  std::string candidate;  // Below tests/kernels/alternatives/CONTRACT; empty: the reference itself.
+  double seconds_max;
+  std::uint64_t blocks = 0;  // Of the grid; 0: all.
+};
+
+/// Candidates of one contract share what its reference gave: the second costs its own runs only.
+bool print_figures(const fs::path& root) {
+  const std::string gemm = "gemm_fp16_sm_90a", attention = "attention_fp16_sm_90a";
+  const std::vector<Figure> figures{
+      {"GEMM 4096x4096x4096", gemm, "tile128x128_warps8", 120},
+      {"a second candidate for it", gemm, "tile64x128_warps4", 60},
+      {"the same, half of its blocks", gemm, "", 60, 256},
+      {"softmax 4096x4096", "softmax_fp16_sm_90a", "warps8", 15},
+      // 512 queries of 2048 keys are as many products as 1024 queries of 1024.
+      {"attention, 512x2048x64", attention, "", 10, 4},
+      {"the same, twice as many queries", attention, "", 20, 8}};
+  auto kept = std::make_shared<verifier_node::Kept>(std::uint64_t{2} << 30);
+  bool good = true;
+  for (const Figure& figure : figures) {
+    Result<Contract> contract = read_contract(root / "suite/contracts" / figure.contract);
+    if (!contract) {
+      std::printf("%s: %s\n", figure.contract.c_str(), contract.error().what.c_str());
+      return false;
+    }
+    fs::path file =
+        figure.candidate.empty()
+            ? root / "suite/contracts" / figure.contract / "reference.ptx"
+            : root / "tests/kernels/alternatives" / figure.contract / (figure.candidate + ".ptx");
+    verifier_node::Options options;
+    options.kept = kept;
+    options.block_end = figure.blocks;
+    Answer one = prove_one(*contract, file, options);
+    std::printf("%-34s %8.2f s CPU of %.0f asked  %s, %llu of %llu blocks", figure.what.c_str(),
+                one.seconds, figure.seconds_max, one.verdict.c_str(),
+                static_cast<unsigned long long>(one.proof.blocks),
+                static_cast<unsigned long long>(one.proof.blocks_total));
+    if (one.verdict == "proved")
+      std::printf("; failure probability below %.1e", one.proof.failure_probability);
+    else
+      std::printf(" (%s): %s", one.reason_code.c_str(), one.reason.c_str());
+    std::printf("\n");
+    std::fflush(stdout);
+    good &= one.verdict == "proved" && one.seconds <= figure.seconds_max;
+  }
+  return good;
 }
 
 // The suite, a process a proof.
@@ -362,6 +415,7 @@ int main(int count, char** words) {
   std::vector<std::string> names(words + 1, words + count);
   if (names.size() == 3 && names[0] == "--one") return lathe::print_one(names[1], names[2]);
   if (!names.empty() && names[0] == "--configs") return lathe::sweep_of(names);
+  if (names.size() == 1 && names[0] == "--figures") return lathe::print_figures(root) ? 0 : 1;
   bool good = true;
   auto prove = [&](const fs::path& contracts, const std::string& name) {
     lathe::Tally tally =
@@ -375,5 +429,6 @@ int main(int count, char** words) {
       if (std::string(kernel).starts_with("gemm") && std::string(target) != "sm_89") continue;
       prove(root / "tests/kernels/contracts", std::string(kernel) + "_fp16_" + target);
     }
+  good &= lathe::print_figures(root);
   return good ? 0 : 1;
 }

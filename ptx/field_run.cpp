@@ -176,7 +176,7 @@ struct FieldRunner::State {
 /// A block is watched unless one like it was. Where writes were harmless because they wrote what
 /// was there, which is a matter of values, every block is watched.
 std::optional<Trap> FieldRunner::State::run_watched(std::uint64_t block) {
-  if (watched.harmless() == 0) {
+  if (watched.harmless() == 0 && !launch.one_block) {
     std::optional<Trap> trap = named_machine.run_block(block);
     if (!trap && seen.contains(skeleton.name())) return trap;
     field.finish_block();
@@ -184,7 +184,7 @@ std::optional<Trap> FieldRunner::State::run_watched(std::uint64_t block) {
     field.forget();
   }
   std::optional<Trap> trap = ordered_machine.run_block(block);
-  if (!trap && watched.findings().empty()) seen.insert(skeleton.name());
+  if (!trap && watched.findings().empty() && !launch.one_block) seen.insert(skeleton.name());
   return trap;
 }
 

@@ -21,6 +21,7 @@ struct FieldLaunch {
   AsyncSchedule schedule = AsyncSchedule::at_issue;
   std::uint64_t steps_max = 0;  // Of one block.
   bool watch_order = false;
+  bool one_block = false;  // Only one is run: whether another is like it, nobody asks.
 };
 
 /// One program at one point. Blocks may be run in any order; a trap ends only its block.

@@ -92,7 +92,8 @@ LATHE_LANES bool extremes(const Shadows& x, double& largest, double& smallest) {
 bool alike(const Number& a, const Number& b) {
   return a.numerator == b.numerator && a.denominator == b.denominator && a.valid == b.valid &&
          a.taint == b.taint && a.dormant == b.dormant && a.signs == b.signs && a.kind == b.kind &&
-         a.fits == b.fits && a.rounds == b.rounds;
+         a.fits == b.fits &&
+         std::bit_cast<std::uint32_t>(a.rounds) == std::bit_cast<std::uint32_t>(b.rounds);
 }
 
 bool plain(const Number& a) {
@@ -211,6 +212,11 @@ StripValue Strips::gathered(const Ids& ids) {
   strip.first = field_->number_settled(ids[0]);
   bool good = one || !strip.first.is(literal_bits);
   unsigned slots = field_->point_->slot_count();
+  if (one && plain(strip.first)) {
+    strip.shadows.fill(strip.first.shadow);
+    for (unsigned slot = 0; slot < slots; ++slot) strip.r[slot].fill(strip.first.r[slot]);
+    return value(index);
+  }
   for (unsigned lane = 0; lane < lane_count && good;) {
     std::uint32_t id = ids[lane];
     if (made_here(id)) {

@@ -18,7 +18,9 @@ class FootprintObserver {
  public:
   static constexpr bool active = true;
   static constexpr bool compares_writes = false;
-  static constexpr std::uint64_t page_bytes = 4096;
+  /// It need not be told of other accesses.
+  static constexpr bool global_only = true;
+  static constexpr std::uint64_t page_bytes = 512;
 
   struct Marks {
     std::uint64_t address = 0;

@@ -203,6 +203,8 @@ template <class D, class O>
 void Machine<D, O>::tell(const Operation& op, Mask active, unsigned bytes, const Locations& at,
                          const Addresses& where, AccessKind kind, Mask unchanged,
                          bool asynchronous) {
+  if constexpr (requires { requires O::global_only; })
+    if (op.space == Space::shared && !asynchronous) return;
   if constexpr (O::active) {
     std::array<std::uint32_t, lane_count> buffers{};
     Addresses addresses{};

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <numeric>
 #include <thread>
+#include <utility>
 
 #include "verifier_node/binding.h"
 
@@ -89,14 +90,42 @@ struct Worker {
   FieldRunner& of(Side side) { return side == Side::reference ? reference : candidate; }
 };
 
+/// A block that was run, or that a reference was known to give.
+struct Ran {
+  std::shared_ptr<const KeptBlock> block;
+  bool known = false;
+};
+
+/// Where a reference's blocks are kept; nowhere where `kept` is null.
+struct KeptPoint {
+  Kept* kept = nullptr;
+  Digest name;
+};
+
+Ran run_block(FieldRunner& runner, const Item& item, const KeptPoint& point) {
+  bool keeps = point.kept != nullptr && item.side == Side::reference;
+  if (keeps)
+    if (std::shared_ptr<const KeptBlock> known = point.kept->block(point.name, item.block))
+      return {known, true};
+  auto block = std::make_shared<KeptBlock>();
+  std::uint64_t before = runner.steps();
+  block->outcome = runner.run(item.block);
+  if (!keeps) return {block, false};
+  block->steps = runner.steps() - before;
+  block->summary = std::exchange(runner.summary(), {});
+  block->literals = runner.literals();
+  if (!block->outcome.trap) point.kept->keep(point.name, item.block, block);
+  return {block, false};
+}
+
 /// Runs a wave of blocks, and gives their outcomes in its order.
-std::vector<FieldRunner::Outcome> run_wave(std::vector<std::unique_ptr<Worker>>& workers,
-                                           const std::vector<Item>& wave) {
-  std::vector<FieldRunner::Outcome> outcomes(wave.size());
+std::vector<Ran> run_wave(std::vector<std::unique_ptr<Worker>>& workers,
+                          const std::vector<Item>& wave, const KeptPoint& point) {
+  std::vector<Ran> outcomes(wave.size());
   std::atomic<std::size_t> next{0};
   auto work = [&](Worker& worker) {
     for (std::size_t i = next++; i < wave.size(); i = next++)
-      outcomes[i] = worker.of(wave[i].side).run(wave[i].block);
+      outcomes[i] = run_block(worker.of(wave[i].side), wave[i], point);
   };
   std::vector<std::thread> threads;
   for (std::size_t i = 1; i < workers.size() && i < wave.size(); ++i)
@@ -116,6 +145,28 @@ void note_writers(Writers& writers, std::uint64_t block,
     auto& blocks = writers[page];
     if (blocks.empty() || blocks.back() != block) blocks.push_back(block);
   }
+}
+
+/// What one block leaves behind.
+void take_block(const Item& item, const Ran& ran, bool remember_writers, Ledger& ledger,
+                PointResult& result) {
+  const FieldRunner::Outcome& outcome = ran.block->outcome;
+  if (item.side == Side::reference) {
+    result.reference.add(ran.block->summary);
+    result.literals.insert(result.literals.end(), ran.block->literals.begin(),
+                           ran.block->literals.end());
+    if (ran.known) result.steps += ran.block->steps;
+  }
+  if (outcome.trap) {
+    result.stopped = StoppedBlock{item.side, item.block, *outcome.trap};
+    return;
+  }
+  ledger.take(item.side, item.block, outcome.written);
+  if (item.side == Side::candidate) ledger.note_reads(item.block, outcome.initial_reads);
+  if (remember_writers)
+    note_writers(
+        item.side == Side::reference ? result.reference_writers : result.candidate_writers,
+        item.block, outcome.written);
 }
 
 /// What all workers leave behind.
@@ -184,6 +235,8 @@ Result<PointResult> run_point(const Sides& sides, const Plan& plan, const PointR
   FieldLaunch candidate_launch = launch_of(sides, Side::candidate, request);
   candidate_launch.watch_order = request.watch_order;
   candidate_launch.schedule = request.schedule;
+  candidate_launch.one_block =
+      (translation ? translation->candidate_blocks.size() : request.candidate_blocks.size()) == 1;
   std::vector<std::unique_ptr<Worker>> workers;
   // A cluster runs with the first of its blocks that is asked for, so one machine must be asked.
   bool clusters = sides.shape(Side::reference).cluster_blocks() > 1 ||
@@ -197,24 +250,20 @@ Result<PointResult> run_point(const Sides& sides, const Plan& plan, const PointR
   std::vector<std::uint64_t> candidate_blocks =
       translation ? translation->candidate_blocks : all_of(request.candidate_blocks);
   Order order(reference_blocks, candidate_blocks);
+  KeptPoint kept;
+  if (request.kept != nullptr && !clusters)
+    kept = {request.kept, name_of_point(request.reference, plan, request.seed, request.point,
+                                        request.steps_max)};
   std::uint64_t total = order.size();
   std::size_t wave_size = workers.size() == 1 ? 1 : 16 * workers.size();
   bool stopped = false;
   for (std::uint64_t done = 0; !order.done() && !stopped;) {
     std::vector<Item> wave;
     while (wave.size() < wave_size && !order.done()) wave.push_back(order.next());
-    std::vector<FieldRunner::Outcome> outcomes = run_wave(workers, wave);
+    std::vector<Ran> outcomes = run_wave(workers, wave, kept);
     for (std::size_t i = 0; i < wave.size() && !stopped; ++i, ++done) {
-      const Item& item = wave[i];
       if (request.progress) request.progress(done + 1, total);
-      if (outcomes[i].trap) result.stopped = StoppedBlock{item.side, item.block, *outcomes[i].trap};
-      if (!result.stopped) ledger.take(item.side, item.block, outcomes[i].written);
-      if (!result.stopped && item.side == Side::candidate)
-        ledger.note_reads(item.block, outcomes[i].initial_reads);
-      if (!result.stopped && request.remember_writers && !translation)
-        note_writers(
-            item.side == Side::reference ? result.reference_writers : result.candidate_writers,
-            item.block, outcomes[i].written);
+      take_block(wave[i], outcomes[i], request.remember_writers && !translation, ledger, result);
       stopped = result.stopped || ledger.first();
     }
     result.races = races_of(workers);

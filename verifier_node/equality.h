@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "ptx/field_run.h"
+#include "verifier_node/kept.h"
 #include "verifier_node/plan.h"
 #include "verifier_node/translation.h"
 
@@ -45,6 +46,9 @@ struct PointRequest {
   std::vector<std::string>* sampled = nullptr;
   /// Null: all blocks are run.
   Translations* translations = nullptr;
+  /// Null: the reference is run.
+  Kept* kept = nullptr;
+  Digest reference;  // Its name, where something is kept.
 };
 
 Result<PointResult> run_point(const Sides& sides, const Plan& plan, const PointRequest& request);

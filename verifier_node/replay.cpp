@@ -84,6 +84,18 @@ Replayed Replay::run(Side side, const std::vector<std::uint64_t>& blocks,
   }
 }
 
+std::shared_ptr<const Replayed> Replay::run_reference(const std::vector<std::uint64_t>& blocks) {
+  if (kept_ == nullptr) return std::make_shared<Replayed>(run(Side::reference, blocks));
+  Digest name = name_of_input(reference_, static_cast<unsigned>(class_), seed_, blocks);
+  if (std::shared_ptr<const Replayed> known = kept_->run(name)) return known;
+  auto made = std::make_shared<Replayed>(run(Side::reference, blocks));
+  std::uint64_t bytes = 0;
+  for (const auto* tensors : {&made->bytes, &made->written})
+    for (const std::string& tensor : *tensors) bytes += tensor.size();
+  if (!made->trap) kept_->keep(name, made, bytes);
+  return made;
+}
+
 /// One run on what is there of the inputs; marks the pages that it touched.
 Replayed Replay::run_once(Side side, const std::vector<std::uint64_t>& blocks,
                           ptx::AsyncSchedule schedule, bool watch_order, std::uint64_t steps_max) {
@@ -173,11 +185,11 @@ Result<std::optional<Witness>> try_input(Replay& replay, const Sides& sides, con
                                          InputClass input_class, std::uint64_t seed) {
   Result<Done> ready = replay.use_inputs(input_class, seed);
   if (!ready) return ready.error();
-  Replayed reference = replay.run(Side::reference, plan.reference_blocks);
-  if (reference.trap)
+  std::shared_ptr<const Replayed> reference = replay.run_reference(plan.reference_blocks);
+  if (reference->trap)
     return Error{Fault::unsupported,
                  "the reference does not run on inputs of class " +
-                     std::string(name_of(input_class)) + ": " + print(*reference.trap),
+                     std::string(name_of(input_class)) + ": " + print(*reference->trap),
                  "",
                  {}};
   Replayed candidate = replay.run(Side::candidate, plan.candidate_blocks);
@@ -195,7 +207,7 @@ Result<std::optional<Witness>> try_input(Replay& replay, const Sides& sides, con
     witness.replayed = true;
     return std::optional<Witness>(witness);
   }
-  std::optional<Mismatch> mismatch = replay.compare(reference, candidate);
+  std::optional<Mismatch> mismatch = replay.compare(*reference, candidate);
   if (!mismatch) return std::optional<Witness>{};
   return std::optional<Witness>(value_witness(replay, sides, *mismatch));
 }

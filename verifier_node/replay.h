@@ -10,6 +10,7 @@
 #include "contract/inputs.h"
 #include "ptx/order.h"
 #include "verifier_node/findings.h"
+#include "verifier_node/kept.h"
 #include "verifier_node/sides.h"
 
 namespace lathe::verifier_node {
@@ -31,6 +32,13 @@ class Replay {
   Replayed run(Side side, const std::vector<std::uint64_t>& blocks,
                ptx::AsyncSchedule schedule = ptx::AsyncSchedule::at_issue, bool watch_order = false,
                std::uint64_t steps_max = 0);
+  /// From now on what the reference gives is kept there, under this name of it.
+  void keep_in(Kept* kept, const Digest& reference) {
+    kept_ = kept;
+    reference_ = reference;
+  }
+  /// The reference on the inputs in use, from what is kept where it is there.
+  std::shared_ptr<const Replayed> run_reference(const std::vector<std::uint64_t>& blocks);
   /// The first element that the reference wrote and the candidate has
   /// differently, beyond the tolerance; also one that it did not write.
   std::optional<Mismatch> compare(const Replayed& reference, const Replayed& candidate) const;
@@ -44,6 +52,8 @@ class Replay {
   Result<Done> fill();
 
   const Sides* sides_;
+  Kept* kept_ = nullptr;
+  Digest reference_;
   InputClass class_ = InputClass::declared;
   std::uint64_t seed_ = 0;
   bool ready_ = false;

@@ -121,6 +121,8 @@ Result<Done> Verifier::one_point(std::uint64_t number, PointResult& result) {
   request.candidate_blocks = candidate_range_;
   request.threads = options_->threads;
   request.translations = &translations_;
+  request.kept = options_->kept.get();
+  request.reference = reference_name_;
   std::vector<std::string> sampled;
   request.sampled = &sampled;
   request.progress = [&, number](std::uint64_t done, std::uint64_t total) {
@@ -296,6 +298,10 @@ void Verifier::look_at_drawn_tensors() {
 
 Result<Findings> Verifier::run() {
   if (!decode()) return std::move(findings_);
+  if (options_->kept) {
+    reference_name_ = name_of_reference(sides_);
+    replay_.keep_in(options_->kept.get(), reference_name_);
+  }
   plan_ = make_plan(*sides_.reference.module, *sides_.candidate.module, contract_->entry,
                     options_->points);
   look_at_drawn_tensors();

@@ -53,6 +53,7 @@ class Verifier {
   Plan plan_;
   Findings findings_;
   Replay replay_;
+  Digest reference_name_;  // Where something is kept.
   BlockRange reference_range_, candidate_range_;
   // Of all points so far.
   std::optional<Difference> precision_;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,8 @@
 #include "pipeline/gates.h"
 
 namespace lathe::verifier_node {
+
+class Kept;  // verifier_node/kept.h
 
 struct Options {
   std::uint64_t seed = 0;    // Of the points; secret in production, given in tests.
@@ -27,6 +30,8 @@ struct Options {
   std::optional<Launch> reference_launch,
       candidate_launch;  // Where they differ from the contract's.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
+  /// What references gave is kept here for further candidates; null: nowhere.
+  std::shared_ptr<Kept> kept;
 };
 
 /// The answer of `lathe verify`; members as in cli.md, absent where there is nothing to say.
