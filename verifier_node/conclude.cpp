@@ -20,6 +20,17 @@ constexpr std::uint64_t declared_seeds = 3;
 /// blocks.
 constexpr std::uint64_t long_block_steps = 40'000;
 
+/// What a block writes may be a part of what an element becomes, or follow from what others wrote.
+bool joins_blocks(const Contract& contract, const Subject& subject) {
+  for (const Tensor& tensor : contract.tensors)
+    if (tensor.role == Role::inout) return true;
+  return std::any_of(subject.program.operations.begin(), subject.program.operations.end(),
+                     [](const ptx::Operation& op) {
+                       return op.effect == ptx::Effect::atomic ||
+                              op.effect == ptx::Effect::bulk_copy;
+                     });
+}
+
 }  // namespace
 
 void Verifier::refute(const Witness& witness, std::string code, std::string reason) {
@@ -87,6 +98,24 @@ Result<std::optional<Witness>> Verifier::search_sampled() {
   return *searched_;
 }
 
+/// The candidate's block in which the field domain stopped may still run in exact bits, beside the
+/// reference's blocks that are as far in the grid.
+Result<std::optional<Witness>> Verifier::search_stopped(const StoppedBlock& stopped) {
+  constexpr std::uint64_t blocks_max = 4;
+  if (joins_blocks(*contract_, sides_.reference) || joins_blocks(*contract_, sides_.candidate))
+    return std::optional<Witness>{};
+  std::uint64_t here = sides_.candidate.launch.blocks(),
+                there = sides_.reference.launch.blocks();
+  StressPlan plan;
+  plan.both_wrote = true;
+  plan.candidate_blocks = {stopped.block};
+  std::uint64_t first = stopped.block * there / here;
+  std::uint64_t last = std::max(first + 1, (stopped.block + 1) * there / here);
+  for (std::uint64_t block = first; block < std::min({last, first + blocks_max, there}); ++block)
+    plan.reference_blocks.push_back(block);
+  return search(plan);
+}
+
 Result<Done> Verifier::conclude_stopped(const StoppedBlock& stopped) {
   using ptx::TrapKind;
   const ptx::Trap& trap = stopped.trap;
@@ -100,6 +129,14 @@ Result<Done> Verifier::conclude_stopped(const StoppedBlock& stopped) {
       if (op.line == trap.line && op.column == trap.column &&
           op.instruction < subject.program.texts.size())
         part.instruction = subject.program.texts[op.instruction];
+    if (code == "unsupported" && !of_reference) {
+      Result<std::optional<Witness>> witness = search_stopped(stopped);
+      if (!witness) return witness.error();
+      if (*witness) {
+        refute(**witness, (*witness)->kind, "it differs from the reference on exact bits: " + text);
+        return Done{};
+      }
+    }
     if (code == "unsupported") findings_.unsupported.push_back(std::move(part));
     undecided(code == "exhausted" ? "exhausted" : "unsupported",
               (of_reference ? "the reference: " : "") + text);

@@ -146,8 +146,8 @@ Replayed Replay::run_once(Side side, const std::vector<std::uint64_t>& blocks,
   return out;
 }
 
-std::optional<Mismatch> Replay::compare(const Replayed& reference,
-                                        const Replayed& candidate) const {
+std::optional<Mismatch> Replay::compare(const Replayed& reference, const Replayed& candidate,
+                                        bool both_wrote) const {
   const Contract& contract = *sides_->contract;
   for (std::size_t t = 0; t < contract.tensors.size(); ++t) {
     const Tensor& tensor = contract.tensors[t];
@@ -157,7 +157,7 @@ std::optional<Mismatch> Replay::compare(const Replayed& reference,
     std::vector<std::uint64_t> elements;
     for (std::size_t at = written.find('\1'); at != std::string::npos;
          at = written.find('\1', (at / width + 1) * width))
-      elements.push_back(at / width);
+      if (!both_wrote || candidate.written[t][at] != 0) elements.push_back(at / width);
     // The written elements in a row, compared by the contract's own rule.
     Contract row;
     row.tolerance = contract.tolerance;
@@ -207,7 +207,7 @@ Result<std::optional<Witness>> try_input(Replay& replay, const Sides& sides, con
     witness.replayed = true;
     return std::optional<Witness>(witness);
   }
-  std::optional<Mismatch> mismatch = replay.compare(*reference, candidate);
+  std::optional<Mismatch> mismatch = replay.compare(*reference, candidate, plan.both_wrote);
   if (!mismatch) return std::optional<Witness>{};
   return std::optional<Witness>(value_witness(replay, sides, *mismatch));
 }

@@ -41,7 +41,9 @@ class Replay {
   std::shared_ptr<const Replayed> run_reference(const std::vector<std::uint64_t>& blocks);
   /// The first element that the reference wrote and the candidate has
   /// differently, beyond the tolerance; also one that it did not write.
-  std::optional<Mismatch> compare(const Replayed& reference, const Replayed& candidate) const;
+  /// (`both_wrote`: that is no difference).
+  std::optional<Mismatch> compare(const Replayed& reference, const Replayed& candidate,
+                                  bool both_wrote = false) const;
   InputClass input_class() const { return class_; }
   std::uint64_t input_seed() const { return seed_; }
 
@@ -69,6 +71,7 @@ class Replay {
 /// that write there.
 struct StressPlan {
   std::vector<std::uint64_t> reference_blocks, candidate_blocks;
+  bool both_wrote = false;  // Other blocks may write the rest: only what both wrote is compared.
 };
 
 /// Runs both on an input and gives a witness where they part; an error where

@@ -39,6 +39,7 @@ class Verifier {
   Result<Done> stress();
   Result<std::optional<Witness>> search(const StressPlan& plan);
   Result<std::optional<Witness>> search_sampled();
+  Result<std::optional<Witness>> search_stopped(const StoppedBlock& stopped);
   StressPlan sampled_blocks(std::uint64_t count) const;
   std::vector<std::uint64_t> candidate_blocks_of(const std::vector<std::uint64_t>& blocks) const;
   void refute(const Witness& witness, std::string code, std::string reason);

@@ -123,6 +123,14 @@ class Interpretation {
       return scope(mixed("%in_0", bits_of_literal(parts.operands[1]), stream, 1) +
                    mixed("%in_1", bits_of_literal(parts.operands[2]), stream, 1) + parts.guard +
                    "prmt.b32 " + d + ", %in_1, %in_0, 0x5410;\n");
+    if (op == "cvt.rn.satfinite.e4m3x2.f32")
+      return scope(mixed("%in_0", bits_of_literal(parts.operands[1]), stream, 1) +
+                       mixed("%in_1", bits_of_literal(parts.operands[2]), stream, 1) +
+                       "prmt.b32 %in_0, %in_1, %in_0, 0x7740;\nand.b32 %in_0, %in_0, 65535;\n" +
+                       parts.guard + "cvt.u16.u32 " + d + ", %in_0;\n",
+                   half);
+    // Each value of eight bits is one of sixteen: what the function is loses nothing.
+    if (op == "cvt.rn.f16x2.e4m3x2") return "";
     // Between integers and floats: a function too, where the integer is 32 bits wide.
     if (begins(op, {"cvt.rn.f32.s32", "cvt.rn.f32.u32", "cvt.rzi.s32.f32"}))
       return scope(function(parts, 1) + parts.guard + "mov.b32 " + d + ", %in_0;\n");
