@@ -78,6 +78,11 @@ struct Numbers {
   bool special = false;
 };
 
+/// Of an exponent that a normal double has.
+inline double power_of_two(std::int32_t exponent) {
+  return std::bit_cast<double>(static_cast<std::uint64_t>(1023 + exponent) << 52);
+}
+
 template <Type T>
 void split(Numbers& out, unsigned i, std::uint32_t bits) {
   constexpr FloatFormat format = format_of<T>();
@@ -98,7 +103,7 @@ void split(Numbers& out, unsigned i, std::uint32_t bits) {
                        ? (negative ? -HUGE_VAL : HUGE_VAL)
                        : NAN;
   else
-    out.value[i] = std::ldexp(static_cast<double>(out.significand[i]), e - (p - 1));
+    out.value[i] = static_cast<double>(out.significand[i]) * power_of_two(e - (p - 1));
 }
 
 /// Calls `use` with the type as a constant.

@@ -3,8 +3,9 @@
 // The fused dot-add of fused_sum.h for eight columns at once, of ordinary inputs: finite ones whose
 // products and sums stay within the normal numbers of f32. The product of two factors is then exact
 // in f32; times a power of two and cut to an integer it is what the step adds; and sums of such
-// integers are exact in 32 bits, with C in a double. Whatever is not ordinary is noticed and left
-// to fused_sum.h.
+// integers are exact in 32 bits, with C in a double. A product below the normal numbers may lose
+// bits, but is cut to zero beside a sum that is large enough. Whatever is not ordinary is noticed
+// and left to fused_sum.h.
 
 #include <algorithm>
 #include <cstring>
@@ -35,7 +36,7 @@ struct Side {
   static_assert(count % columns == 0);
   std::array<Floats, count / columns> value;
   std::array<Ints, count / columns> exponent;
-  std::int32_t lowest = 0, highest = 0;  // Exponents of what is not zero.
+  std::int32_t highest = 0;  // Exponent of what is not zero.
   bool finite = false;
 
   const float* values() const { return reinterpret_cast<const float*>(value.data()); }
@@ -46,8 +47,10 @@ struct Side {
 using SideA = Side<m_max * k_max>;
 using SideB = Side<k_max * columns>;
 
-/// Exponents of products between which all that is done here is exact.
+/// Exponents of a step's largest number between which all that is done here is exact.
 inline constexpr std::int32_t exponent_min = -100, exponent_max = 120;
+/// A product of which a factor is zero has an exponent below this, and no other has.
+inline constexpr std::int32_t exponent_absent = absent / 2;
 
 template <Type T, unsigned size>
 void read_side(const std::uint32_t* bits, unsigned count, Side<size>& side) {
@@ -55,7 +58,7 @@ void read_side(const std::uint32_t* bits, unsigned count, Side<size>& side) {
   constexpr int fraction = format.precision - 1, sign = format.width - 1;
   constexpr std::int32_t magnitudes = (1 << sign) - 1, hidden = 1 << fraction;
   constexpr std::int32_t none = std::numeric_limits<std::int16_t>::max();
-  Ints special{}, lowest = Ints{} + none, highest = Ints{} - none;
+  Ints special{}, highest = Ints{} - none;
   for (unsigned i = 0; i < count / columns; ++i) {
     Ints x;
     std::memcpy(&x, bits + columns * i, sizeof x);
@@ -66,8 +69,7 @@ void read_side(const std::uint32_t* bits, unsigned count, Side<size>& side) {
     side.exponent[i] = zero ? Ints{} + absent : exponent;
     if constexpr (format.emin == -126) {  // The upper bits of an f32.
       side.value[i] = __builtin_bit_cast(Floats, x << (31 - sign));
-      Ints low = zero ? Ints{} + none : exponent, high = zero ? Ints{} - none : exponent;
-      lowest = low < lowest ? low : lowest;
+      Ints high = zero ? Ints{} - none : exponent;
       highest = high > highest ? high : highest;
     } else {
       Ints significand = (magnitude & (hidden - 1)) | (biased == 0 ? Ints{} : Ints{} + hidden);
@@ -77,13 +79,10 @@ void read_side(const std::uint32_t* bits, unsigned count, Side<size>& side) {
           __builtin_bit_cast(Floats, __builtin_bit_cast(Ints, value) | ((x >> sign) << 31));
     }
   }
-  side.lowest = format.emin, side.highest = format.emax;
+  side.highest = format.emax;
   if constexpr (format.emin == -126) {
-    side.lowest = none, side.highest = -none;
-    for (unsigned j = 0; j < columns; ++j) {
-      side.lowest = std::min(side.lowest, lowest[j]);
-      side.highest = std::max(side.highest, highest[j]);
-    }
+    side.highest = -none;
+    for (unsigned j = 0; j < columns; ++j) side.highest = std::max(side.highest, highest[j]);
   }
   side.finite = !any_lane(special);
 }
@@ -124,12 +123,14 @@ template <unsigned k, bool half>
   Ints top = (biased == 0 ? biased + 1 : biased) - 127;
   top = zero ? Ints{} + how.steps.zero_exponent : top;
   left |= biased == 0xFF;
+  Ints product = Ints{} + 2 * absent;
   for (unsigned i = 0; i < k; ++i) {
     Ints exponent = b_exponent[i] + a_exponent[i];
-    top = exponent > top ? exponent : top;
+    product = exponent > product ? exponent : product;
   }
-  Ints low = top < exponent_min;  // Then all products are zero.
-  left |= low & ~zero;
+  top = product > top ? product : top;
+  Ints low = top < exponent_min;  // Then all must be zero.
+  left |= low & (~zero | (product > exponent_absent));
   top = low ? Ints{} + exponent_min : top;
   Floats up = __builtin_bit_cast(Floats, (127 + how.steps.fraction_bits - top) << 23);
   Floats down = __builtin_bit_cast(Floats, (127 - how.steps.fraction_bits + top) << 23);
@@ -156,7 +157,7 @@ bool multiply_steps(const Product& product, const SideA& a, const SideB& b, Rows
 /// As multiply_each; false where the inputs are not ordinary, and `rows` are spoiled then.
 inline bool multiply_lanes(const Product& how, const SideA& a, const SideB& b, Rows& rows) {
   if (!a.finite || !b.finite || how.by_halves || how.k % how.steps.k != 0) return false;
-  if (a.lowest + b.lowest < exponent_min || a.highest + b.highest > exponent_max) return false;
+  if (a.highest + b.highest > exponent_max) return false;
   auto steps = [&]<unsigned k>() {
     return how.half ? multiply_steps<k, true>(how, a, b, rows)
                     : multiply_steps<k, false>(how, a, b, rows);

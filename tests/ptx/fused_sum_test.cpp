@@ -10,7 +10,7 @@
 namespace lathe::ptx::dot {
 namespace {
 
-enum class Inputs { ordinary, raw, subnormal, cancelling, zeros, huge_c, tiny_c };
+enum class Inputs { ordinary, raw, subnormal, cancelling, zeros, huge_c, tiny_c, spread };
 
 /// A float of about this size in the bits of a type.
 template <Type T>
@@ -62,6 +62,8 @@ class Maker {
       if (inputs == Inputs::zeros) return negative << shift;
       if (inputs == Inputs::subnormal && k % 4 != 0)
         return (bits & (negative | ((1u << (format.precision - 1)) - 1))) << shift;
+      if (inputs == Inputs::spread)  // Products of some are below the normal numbers.
+        return element<T>(normal_(random_) * std::ldexp(1.0, -static_cast<int>(random_() % 130)));
       return element<T>(normal_(random_) * std::ldexp(1.0, static_cast<int>(random_() % 5)));
     });
   }
@@ -72,7 +74,7 @@ class Maker {
     if (random_() % 5 == 0) c = random_() % 2 == 0 ? 0.0 : -0.0;
     if (half) return static_cast<float>(to_double(rounded<Type::f16>(c, 0, Rounding::rn)));
     if (inputs == Inputs::huge_c) c = std::ldexp(c, static_cast<int>(random_() % 130));
-    if (inputs == Inputs::tiny_c || inputs == Inputs::zeros)
+    if (inputs == Inputs::tiny_c || inputs == Inputs::zeros || inputs == Inputs::spread)
       c = std::ldexp(c, -static_cast<int>(random_() % 150));
     return static_cast<float>(c);
   }
@@ -133,7 +135,7 @@ TEST_CASE("eight columns at once give the bits of one element after another") {
   unsigned answered = 0, asked = 0;
   for (const Product& how : products())
     for (Inputs inputs : {Inputs::ordinary, Inputs::raw, Inputs::subnormal, Inputs::cancelling,
-                          Inputs::zeros, Inputs::huge_c, Inputs::tiny_c})
+                          Inputs::zeros, Inputs::huge_c, Inputs::tiny_c, Inputs::spread})
       for (std::uint64_t seed = 0; seed < 20; ++seed) {
         CAPTURE(how.k, static_cast<int>(how.a_type), static_cast<int>(how.b_type), how.half,
                 how.steps.fraction_bits, static_cast<int>(inputs), seed);
@@ -163,7 +165,13 @@ TEST_CASE("what is not finite, or too small for f32, is left to one element afte
   CHECK(refuses([](Case& c) { c.factors.a[17] = 0x7F80; }));  // Infinity.
   CHECK(refuses([](Case& c) { c.factors.b[3] = 0x7FC0; }));   // NaN.
   CHECK(refuses([](Case& c) { c.rows[2].c[5] = INFINITY; }));
-  CHECK(refuses([](Case& c) { c.factors.a[0] = 0x0001; }));  // The smallest subnormal.
+  // The smallest subnormal is cut to nothing beside the others, but not where it is the largest.
+  CHECK_FALSE(refuses([](Case& c) { c.factors.a[0] = 0x0001; }));
+  auto alone = [](Case& c) {
+    c.factors.a = {}, c.factors.b = {}, c.rows = {};
+    c.factors.a[0] = 0x0001, c.factors.b[0] = 0x3F80;
+  };
+  CHECK(refuses(alone));
   CHECK(refuses([](Case& c) { c.factors.a[0] = c.factors.b[0] = 0x7F00; }));  // 2^127, squared.
   CHECK_FALSE(refuses([](Case& c) { c.factors.a[0] = 0x8000; }));             // -0 is ordinary.
   CHECK_FALSE(refuses([](Case& c) { c.rows[0].c[0] = 3e38f; }));
