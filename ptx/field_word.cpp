@@ -60,9 +60,20 @@ std::uint64_t Words::value(Pattern pattern, std::uint64_t element_bits) const {
   return out;
 }
 
+/// Each element's words are made in the same few ways, and a table is long to make.
+Pattern Words::known(Body body) {
+  if (body.table && body.mask == 0) return normal(std::move(body));
+  auto found = by_written_.find(body);
+  if (found != by_written_.end()) return found->second;
+  Body written = body;
+  Pattern pattern = normal(std::move(body));
+  by_written_.emplace(std::move(written), pattern);
+  return pattern;
+}
+
 /// The pattern with few bits is a table without those that it does not depend
 /// on.
-Pattern Words::known(Body body) {
+Pattern Words::normal(Body body) {
   std::uint64_t mask = mask_of(body);
   if (!body.table && static_cast<unsigned>(std::popcount(mask)) <= table_bits_max) {
     bodies_.push_back(body);

@@ -89,6 +89,7 @@ class Words {
   };
 
   Pattern known(Body body);
+  Pattern normal(Body body);
   std::optional<Pattern> entries(std::span<const Word> operands, unsigned width,
                                  const Function& function);
   std::optional<Pattern> wires_of_both(Bitwise what, Pattern a, Pattern b);
@@ -114,6 +115,7 @@ class Words {
   const Point* point_;
   std::vector<Body> bodies_;
   std::map<Body, Pattern> by_body_;
+  std::map<Body, Pattern> by_written_;  // What was made of bodies as they were given.
   std::unordered_map<Key, std::optional<Pattern>, KeyHash> remembered_;
   std::unordered_map<std::uint64_t, Values> values_;  // By pattern and type.
 };
