@@ -98,21 +98,28 @@ Result<std::optional<Witness>> Verifier::search_sampled() {
   return *searched_;
 }
 
-/// The candidate's block in which the field domain stopped may still run in exact bits, beside the
-/// reference's blocks that are as far in the grid.
+/// The candidate's block in which the field domain stopped may still run in exact bits: beside all
+/// others where they are few, else beside the reference's blocks that are as far in the grid.
 Result<std::optional<Witness>> Verifier::search_stopped(const StoppedBlock& stopped) {
-  constexpr std::uint64_t blocks_max = 4;
+  constexpr std::uint64_t blocks_max = 8;
   if (joins_blocks(*contract_, sides_.reference) || joins_blocks(*contract_, sides_.candidate))
     return std::optional<Witness>{};
-  std::uint64_t here = sides_.candidate.launch.blocks(),
-                there = sides_.reference.launch.blocks();
   StressPlan plan;
+  auto take = [](std::vector<std::uint64_t>& blocks, std::uint64_t begin, std::uint64_t end) {
+    for (std::uint64_t block = begin; block < end; ++block) blocks.push_back(block);
+  };
+  BlockRange here = candidate_range_, there = reference_range_;
+  if (std::max(here.end - here.begin, there.end - there.begin) <= blocks_max) {
+    take(plan.reference_blocks, there.begin, there.end);
+    take(plan.candidate_blocks, here.begin, here.end);
+    return search(plan);
+  }
   plan.both_wrote = true;
-  plan.candidate_blocks = {stopped.block};
-  std::uint64_t first = stopped.block * there / here;
-  std::uint64_t last = std::max(first + 1, (stopped.block + 1) * there / here);
-  for (std::uint64_t block = first; block < std::min({last, first + blocks_max, there}); ++block)
-    plan.reference_blocks.push_back(block);
+  std::uint64_t of = sides_.candidate.launch.blocks(), all = sides_.reference.launch.blocks();
+  std::uint64_t first = stopped.block * all / of;
+  std::uint64_t last = std::max(first + 1, (stopped.block + 1) * all / of);
+  take(plan.reference_blocks, first, std::min({last, first + blocks_max, all}));
+  take(plan.candidate_blocks, stopped.block, stopped.block + 1);
   return search(plan);
 }
 

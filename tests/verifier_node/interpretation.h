@@ -3,7 +3,8 @@
 // A kernel with its float functions replaced by random ones: of two kernels that give the same
 // outputs under several such interpretations, each output is the same term, whatever the functions
 // mean. Sums and products stay commutative, maxima become maxima of bits; nothing else is known of
-// them. Matrix products stay what they are.
+// them. Matrix products stay what they are. With `Sums::of_a_group` sums become sums of integers:
+// the same terms are then equal up to the order of sums, and -0 is 0.
 
 #include <optional>
 #include <string>
@@ -14,9 +15,12 @@
 
 namespace lathe::verifier_node::mutation {
 
+enum class Sums : std::uint8_t { commutative, of_a_group };
+
 class Interpretation {
  public:
-  explicit Interpretation(std::uint64_t seed) : seed_(seed) {}
+  explicit Interpretation(std::uint64_t seed, Sums sums = Sums::commutative)
+      : seed_(seed), sums_(sums) {}
 
   /// Nothing where the kernel has a float function that is not known here.
   std::optional<std::string> of(const ptx::Module& module) const {
@@ -49,7 +53,8 @@ class Interpretation {
     for (char c : op) name = (name ^ static_cast<unsigned char>(c)) * 1099511628211ull;
     return name;
   }
-  static std::string bits_of_literal(const std::string& operand) {
+  std::string bits_of_literal(const std::string& operand) const {
+    if (sums_ == Sums::of_a_group && operand == "0f80000000") return "0x00000000";
     return operand.starts_with("0f") ? "0x" + operand.substr(2) : operand;
   }
   /// `to` becomes a random function of `from`.
@@ -78,6 +83,12 @@ class Interpretation {
     const std::string& op = parts.op;
     bool single = has(op, ".f32") || has(op, ".f16") || has(op, ".bf16") || has(op, ".f16x2") ||
                   has(op, ".bf16x2") || has(op, ".f64") || has(op, ".f32x2");
+    bool moved = op.starts_with("mov") && parts.operands.size() == 2;
+    if (moved && bits_of_literal(parts.operands[1]) != parts.operands[1]) {
+      Parts of_bits = parts;
+      of_bits.operands[1] = bits_of_literal(parts.operands[1]);
+      return of_bits.print();
+    }
     if (!single || begins(op, {"ld", "st", "mma", "wgmma", "mov", "tcgen05"})) return "";
     if (op == "selp.f32") {
       Parts moved = parts;
@@ -96,6 +107,9 @@ class Interpretation {
     if (begins(op, {"max", "min"}) && parts.operands.size() == 3 && !has(op, ".xorsign"))
       return parts.guard + op.substr(0, 3) + ".u32 " + parts.operands[0] + ", " +
              bits_of_literal(parts.operands[1]) + ", " + bits_of_literal(parts.operands[2]) + ";";
+    if (sums_ == Sums::of_a_group) {
+      if (std::optional<std::string> sum = summed(parts)) return sum;
+    }
     if (begins(op, {"add", "mul", "fma", "mad"})) return scope(function(parts, 2) + keep);
     if (begins(op, {"sub", "div", "neg", "abs", "ex2", "lg2", "rcp", "sqrt", "rsqrt", "tanh"}))
       return scope(function(parts, 1) + keep);
@@ -103,6 +117,21 @@ class Interpretation {
       return scope(function(parts, 1) + "and.b32 %in_0, %in_0, 64;\n" + parts.guard +
                    "setp.ne.b32 " + parts.operands[0] + ", %in_0, 0;\n");
     return std::nullopt;
+  }
+
+  /// Where the function is a sum: of integers, and a product within it is a function.
+  std::optional<std::string> summed(const Parts& parts) const {
+    const std::string& to = parts.operands[0];
+    auto operand = [&](std::size_t i) { return bits_of_literal(parts.operands[i]); };
+    if (begins(parts.op, {"add", "sub"}) && parts.operands.size() == 3)
+      return parts.guard + parts.op.substr(0, 3) + ".u32 " + to + ", " + operand(1) + ", " +
+             operand(2) + ";";
+    if (!begins(parts.op, {"fma", "mad"}) || parts.operands.size() != 4) return std::nullopt;
+    Parts product = parts;
+    product.op = "mul.f32";
+    product.operands.pop_back();
+    return scope(function(product, 2) + parts.guard + "add.u32 " + to + ", %in_0, " + operand(3) +
+                 ";\n");
   }
 
   std::optional<std::string> converted(const Parts& parts) const {
@@ -138,6 +167,7 @@ class Interpretation {
   }
 
   std::uint64_t seed_;
+  Sums sums_;
 };
 
 }  // namespace lathe::verifier_node::mutation

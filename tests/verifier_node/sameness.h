@@ -38,9 +38,11 @@ class Sameness {
     if (same_results(mutant))
       return "one result at every execution over all blocks, of operands that do not depend on "
              "data";
-    if (same_terms(mutant.text))
-      return "one term of every output under " + std::to_string(interpretations) +
-             " random interpretations of the float functions, and no race";
+    const std::string under = "one term of every output under " + std::to_string(interpretations) +
+                              " random interpretations of the float functions";
+    if (same_terms(mutant.text, Sums::commutative)) return under + ", and no race";
+    if (same_terms(mutant.text, Sums::of_a_group))
+      return under + " in which sums are sums of integers, and no race";
     return "";
   }
 
@@ -193,13 +195,13 @@ class Sameness {
   static constexpr std::uint64_t interpretations = 6;
 
   /// No value can depend on a schedule, and the outputs are the same whatever the functions are.
-  bool same_terms(const std::string& text) {
+  bool same_terms(const std::string& text, Sums sums) {
     ptx::Parsed other = ptx::parse(text, "mutant.ptx");
     if (!other.errors.empty() || !runs(text, true)) return false;
     Sides originals = sides_;
     bool same = true;
     for (std::uint64_t i = 0; i < interpretations && same; ++i) {
-      Interpretation functions(philox64(0x7E12, 1, i));
+      Interpretation functions(philox64(0x7E12, 1, i), sums);
       auto left = functions.of(*original_), right = functions.of(other.module);
       same = left && right && same_bits(*left, *right, i + 1);
     }
