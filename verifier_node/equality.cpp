@@ -67,11 +67,7 @@ std::vector<std::uint64_t> all_of(BlockRange range) {
   return blocks;
 }
 
-/// So many outputs show what shadows decide; where they decide nothing, few would do.
-constexpr std::uint64_t outputs_least = std::uint64_t{1} << 12;
-constexpr std::uint64_t outputs_decided = std::uint64_t{1} << 17;
-
-const Translation* translation_of(const Sides& sides, const Plan& plan, const PointRequest& request,
+const Translation* translation_of(const Sides& sides, const PointRequest& request,
                                   const std::vector<Recipe>& recipes) {
   if (request.translations == nullptr) return nullptr;
   TranslationRequest wanted;
@@ -79,7 +75,6 @@ const Translation* translation_of(const Sides& sides, const Plan& plan, const Po
   wanted.candidate_blocks = request.candidate_blocks;
   wanted.seed = request.seed;
   wanted.steps_max = request.steps_max;
-  wanted.outputs_min = plan.may_decide ? outputs_decided : outputs_least;
   wanted.threads = request.threads;
   return request.translations->of(sides, recipes, wanted);
 }
@@ -202,6 +197,33 @@ std::vector<ptx::OrderFinding> races_of(std::vector<std::unique_ptr<Worker>>& wo
   return races;
 }
 
+/// A cluster runs with the first of its blocks that is asked for, so one machine must be asked.
+bool has_clusters(const Sides& sides) {
+  return sides.shape(Side::reference).cluster_blocks() > 1 ||
+         sides.shape(Side::candidate).cluster_blocks() > 1;
+}
+
+std::vector<std::unique_ptr<Worker>> make_workers(const Sides& sides, const PointRequest& request,
+                                                  const std::shared_ptr<const Point>& point,
+                                                  bool one_block) {
+  FieldLaunch candidate = launch_of(sides, Side::candidate, request);
+  candidate.watch_order = request.watch_order;
+  candidate.schedule = request.schedule;
+  candidate.one_block = one_block;
+  unsigned threads = has_clusters(sides) ? 1 : std::max(1u, request.threads);
+  std::vector<std::unique_ptr<Worker>> workers;
+  for (unsigned i = 0; i < threads; ++i)
+    workers.push_back(std::unique_ptr<Worker>(
+        new Worker{{point, launch_of(sides, Side::reference, request)}, {point, candidate}}));
+  return workers;
+}
+
+Translation::Blocks blocks_to_run(const Translation* translation, const PointRequest& request) {
+  if (translation == nullptr)
+    return {all_of(request.reference_blocks), all_of(request.candidate_blocks)};
+  return request.many ? translation->many : translation->few;
+}
+
 PointOptions options_of(const Plan& plan, const PointRequest& request) {
   PointOptions options;
   options.seed = request.seed;
@@ -225,33 +247,19 @@ Result<PointResult> run_point(const Sides& sides, const Plan& plan, const PointR
       recipes_of(*sides.contract, request.seed, request.point, sampled, plan.symbolic);
   if (!recipes) return recipes.error();
   if (request.sampled != nullptr) *request.sampled = sampled;
-  const Translation* translation = translation_of(sides, plan, request, *recipes);
+  const Translation* translation = translation_of(sides, request, *recipes);
   Result<std::shared_ptr<const Point>> point =
       Point::make(options_of(plan, request), *std::move(recipes));
   if (!point) return point.error();
 
   PointResult result;
   Ledger ledger(*sides.contract, **point);
-  FieldLaunch candidate_launch = launch_of(sides, Side::candidate, request);
-  candidate_launch.watch_order = request.watch_order;
-  candidate_launch.schedule = request.schedule;
-  candidate_launch.one_block =
-      (translation ? translation->candidate_blocks.size() : request.candidate_blocks.size()) == 1;
-  std::vector<std::unique_ptr<Worker>> workers;
-  // A cluster runs with the first of its blocks that is asked for, so one machine must be asked.
-  bool clusters = sides.shape(Side::reference).cluster_blocks() > 1 ||
-                  sides.shape(Side::candidate).cluster_blocks() > 1;
-  unsigned threads = clusters ? 1 : std::max(1u, request.threads);
-  for (unsigned i = 0; i < threads; ++i)
-    workers.push_back(std::unique_ptr<Worker>(new Worker{
-        {*point, launch_of(sides, Side::reference, request)}, {*point, candidate_launch}}));
-  std::vector<std::uint64_t> reference_blocks =
-      translation ? translation->reference_blocks : all_of(request.reference_blocks);
-  std::vector<std::uint64_t> candidate_blocks =
-      translation ? translation->candidate_blocks : all_of(request.candidate_blocks);
-  Order order(reference_blocks, candidate_blocks);
+  Translation::Blocks blocks = blocks_to_run(translation, request);
+  std::vector<std::unique_ptr<Worker>> workers =
+      make_workers(sides, request, *point, blocks.candidate.size() == 1);
+  Order order(blocks.reference, blocks.candidate);
   KeptPoint kept;
-  if (request.kept != nullptr && !clusters)
+  if (request.kept != nullptr && !has_clusters(sides))
     kept = {request.kept, name_of_point(request.reference, plan, request.seed, request.point,
                                         request.steps_max)};
   std::uint64_t total = order.size();
@@ -275,6 +283,7 @@ Result<PointResult> run_point(const Sides& sides, const Plan& plan, const PointR
   result.compared = ledger.compared();
   result.outputs = translation ? translation->outputs : result.compared;
   result.blocks_run = total;
+  result.many = !translation || request.many;
   if (translation && request.remember_writers) {
     result.reference_writers = translation->reference_writers;
     result.candidate_writers = translation->candidate_writers;
