@@ -164,9 +164,8 @@ void take_block(const Item& item, const Ran& ran, bool remember_writers, Ledger&
   ledger.take(item.side, item.block, outcome.written);
   if (item.side == Side::candidate) ledger.note_reads(item.block, outcome.initial_reads);
   if (remember_writers)
-    note_writers(
-        item.side == Side::reference ? result.reference_writers : result.candidate_writers,
-        item.block, outcome.written);
+    note_writers(item.side == Side::reference ? result.reference_writers : result.candidate_writers,
+                 item.block, outcome.written);
 }
 
 /// What all workers leave behind.
@@ -252,8 +251,8 @@ Result<PointResult> run_point(const Sides& sides, const Plan& plan, const PointR
   Order order(reference_blocks, candidate_blocks);
   KeptPoint kept;
   if (request.kept != nullptr && !clusters)
-    kept = {request.kept, name_of_point(request.reference, plan, request.seed, request.point,
-                                        request.steps_max)};
+    kept = {request.kept,
+            name_of_point(request.reference, plan, request.seed, request.point, request.steps_max)};
   std::uint64_t total = order.size();
   std::size_t wave_size = workers.size() == 1 ? 1 : 16 * workers.size();
   bool stopped = false;
