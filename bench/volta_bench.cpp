@@ -78,8 +78,8 @@ std::string with_exponentials(std::string text) {
       continue;
     }
     text.replace(begin, call.size(),
-                 "mul.f32 " + to + ", " + from + ", 0f3FB8AA3B;\n\tex2.approx.ftz.f32 " + to + ", " +
-                     to + ";");
+                 "mul.f32 " + to + ", " + from + ", 0f3FB8AA3B;\n\tex2.approx.ftz.f32 " + to +
+                     ", " + to + ";");
     at = begin;
   }
   return text;

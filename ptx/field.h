@@ -23,8 +23,8 @@ struct Operation;
 
 namespace lathe::ptx::field {
 
-/// A number's name says where it is: below, in the arena; then lanes of strips, elements of tiles of
-/// accumulators, words of integer data, elements of input tensors (numbers or words), which are
+/// A number's name says where it is: below, in the arena; then lanes of strips, elements of tiles
+/// of accumulators, words of integer data, elements of input tensors (numbers or words), which are
 /// computed when somebody asks, and literals, which live as long as the domain.
 inline constexpr std::uint32_t first_strip = 1u << 24;
 inline constexpr std::uint32_t first_tile = 1u << 25;

@@ -145,7 +145,8 @@ Operand Field::rows_of(Lanes& lanes, Region& memory, const WideMma& wide) {
 const std::vector<Operand>& Field::columns_of(Region& memory, const WideMma& wide) {
   Gathered::FromMemory& held = gathered_->at(wide.b_offsets);
   if (held.holds(memory.plane.get(), memory.stamps)) return held.slices;
-  note_place(held, memory, clock_, wide.b_offsets, std::size_t{wide.k} * wide.n, width_of(wide.b_type) / 8);
+  note_place(held, memory, clock_, wide.b_offsets, std::size_t{wide.k} * wide.n,
+             width_of(wide.b_type) / 8);
   held.slices.clear();
   for (unsigned begin = 0; begin < wide.n; begin += tile_columns) {
     ids_.resize(std::size_t{wide.k} * tile_columns);

@@ -21,7 +21,7 @@ constexpr std::array<Tag, strip_bytes> steps = [] {
 }();
 
 // Loops over lanes, each in the processor's widest form. Shadows are the same in all of them.
-#define LATHE_LANES                                                     \
+#define LATHE_LANES                                                               \
   __attribute__((target_clones("arch=icelake-server", "arch=haswell", "default"), \
                  optimize("O3", "fp-contract=off")))
 
@@ -102,6 +102,12 @@ bool plain(const Number& a) {
 
 /// `.sat` and `.relu` compare.
 bool compares(Form f) { return f.has(Flag::sat) || f.has(Flag::relu); }
+
+/// A sum with a literal of such a size rounds to an integer, which is more than a sum.
+bool rounds(const Strip& strip) {
+  double magnitude = std::fabs(strip.first.shadow);
+  return strip.first.is(literal_bits) && magnitude >= 0x1p22 && magnitude < 0x1p24;
+}
 
 bool moves_exponent(const Number& number) {
   int exponent = 0;
@@ -306,6 +312,7 @@ StripValue Strips::finished(std::uint32_t index, Number first, bool exact) {
 StripValue Strips::add(Form f, const StripValue& a, const StripValue& b) {
   if (a.strip == nullptr || b.strip == nullptr || compares(f)) return {};
   const Strip &x = *a.strip, &y = *b.strip;
+  if (rounds(x) || rounds(y)) return {};
   std::uint32_t index = new_strip();
   Strip& out = at(index);
   const Moduli& m = field_->point_->moduli();
@@ -319,6 +326,7 @@ StripValue Strips::add(Form f, const StripValue& a, const StripValue& b) {
 StripValue Strips::sub(Form f, const StripValue& a, const StripValue& b) {
   if (a.strip == nullptr || b.strip == nullptr || compares(f)) return {};
   const Strip &x = *a.strip, &y = *b.strip;
+  if (rounds(x) || rounds(y)) return {};
   std::uint32_t index = new_strip();
   Strip& out = at(index);
   const Moduli& m = field_->point_->moduli();
@@ -347,6 +355,7 @@ StripValue Strips::fused(Form f, const StripValue& a, const StripValue& b, const
       ambiguous_square(a, b))
     return {};
   const Strip &x = *a.strip, &y = *b.strip, &z = *c.strip;
+  if (rounds(z)) return {};
   std::uint32_t index = new_strip();
   Strip& out = at(index);
   const Moduli& m = field_->point_->moduli();

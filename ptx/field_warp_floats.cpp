@@ -26,8 +26,8 @@ void carry_out(Field& field, Field::Lanes& lanes, const Operation& op, Mask acti
     good = sources[i].strip != nullptr;
   }
   if (good) {
-    StripValue result = R::template meaning<Type::f32>(op.form, sources[0], sources[1], sources[2],
-                                                       sources[3]);
+    StripValue result =
+        R::template meaning<Type::f32>(op.form, sources[0], sources[1], sources[2], sources[3]);
     if (result.strip != nullptr) return strips.store(lanes, op.places[0], result);
   }
   lane_rules().rows[op.form.row][static_cast<std::size_t>(Type::f32)](field, lanes, op, active);

@@ -1,5 +1,5 @@
-// Rows of integers whose operands are exact, a warp at once: a row's own meaning in the bits domain,
-// on the same registers.
+// Rows of integers whose operands are exact, a warp at once: a row's own meaning in the bits
+// domain, on the same registers.
 
 #include "ptx/bits.h"
 #include "ptx/field_warp.h"
@@ -41,8 +41,8 @@ constexpr bool whole(Type type) {
 /// Rows of which nothing is a float.
 template <class R, Type T>
 constexpr bool integers_only() {
-  bool out = R::effect == Effect::none && contains(R::types, T) &&
-             whole(R::signature.destination.in(T));
+  bool out =
+      R::effect == Effect::none && contains(R::types, T) && whole(R::signature.destination.in(T));
   for (std::size_t i = 0; i < R::signature.source_count; ++i)
     out = out && whole(R::signature.sources[i].in(T));
   return out;

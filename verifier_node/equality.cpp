@@ -159,9 +159,8 @@ void take_block(const Item& item, const Ran& ran, bool remember_writers, Ledger&
   ledger.take(item.side, item.block, outcome.written);
   if (item.side == Side::candidate) ledger.note_reads(item.block, outcome.initial_reads);
   if (remember_writers)
-    note_writers(
-        item.side == Side::reference ? result.reference_writers : result.candidate_writers,
-        item.block, outcome.written);
+    note_writers(item.side == Side::reference ? result.reference_writers : result.candidate_writers,
+                 item.block, outcome.written);
 }
 
 /// What all workers leave behind.

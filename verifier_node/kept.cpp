@@ -41,9 +41,9 @@ std::uint64_t KeptBlock::bytes() const {
   constexpr std::uint64_t key_bytes = 48;
   return sizeof *this + outcome.written.size() * sizeof(ptx::field::Written) +
          outcome.initial_reads.size() * 16 + literals.size() * 4 +
-         key_bytes * (summary.unguarded_keys.size() + summary.divisor_keys.size() +
-                      summary.comparison_keys.size() + summary.sides.size() +
-                      summary.winner_keys.size());
+         key_bytes *
+             (summary.unguarded_keys.size() + summary.divisor_keys.size() +
+              summary.comparison_keys.size() + summary.sides.size() + summary.winner_keys.size());
 }
 
 std::shared_ptr<const KeptBlock> Kept::block(const Digest& point, std::uint64_t block) const {

@@ -122,8 +122,9 @@ TEST_CASE("one lane's square is not every lane's") {
 }
 
 TEST_CASE("the largest and smallest magnitudes are of lanes that computed") {
-  const char* body = "mul.f32 %f9, %f1, 0f44800000; setp.lt.u32 %p1, %r1, 10;"
-                     "@%p1 mul.f32 %f9, %f9, 0f44800000;";
+  const char* body =
+      "mul.f32 %f9, %f1, 0f44800000; setp.lt.u32 %p1, %r1, 10;"
+      "@%p1 mul.f32 %f9, %f9, 0f44800000;";
   Done done = run(body, 32);
   double largest = 0;
   for (unsigned i = 0; i < 32; ++i)
@@ -133,19 +134,21 @@ TEST_CASE("the largest and smallest magnitudes are of lanes that computed") {
 
 TEST_CASE("names of strips are used again and numbers stay what they are") {
   // More results than are kept before names are collected; two of the first are still needed.
-  std::string body = "add.f32 %f6, %f1, %f2; mul.f32 %f7, %f6, %f2; mov.u32 %r4, 0;\n"
-                     "loop: fma.rn.f32 %f8, %f1, %f2, %f8; mul.f32 %f5, %f1, %f2;\n"
-                     "mov.f32 %f8, %f5; add.u32 %r4, %r4, 1; setp.lt.u32 %p1, %r4, 12000;\n"
-                     "@%p1 bra loop; fma.rn.f32 %f9, %f6, %f7, %f8;";
+  std::string body =
+      "add.f32 %f6, %f1, %f2; mul.f32 %f7, %f6, %f2; mov.u32 %r4, 0;\n"
+      "loop: fma.rn.f32 %f8, %f1, %f2, %f8; mul.f32 %f5, %f1, %f2;\n"
+      "mov.f32 %f8, %f5; add.u32 %r4, %r4, 1; setp.lt.u32 %p1, %r4, 12000;\n"
+      "@%p1 bra loop; fma.rn.f32 %f9, %f6, %f7, %f8;";
   std::string first = "mov.f32 %f8, 0f00000000;";
   Done whole = run(first + body, 32), lanes = run(first + body, 4);
   for (unsigned i = 0; i < 4; ++i) check_same(whole.written[i].number, lanes.written[i].number);
 }
 
 TEST_CASE("integers of a warp are exact, and those that are not go lane by lane") {
-  const char* body = "mul.lo.u32 %r2, %r1, 2654435761; shr.s32 %r3, %r2, 7; xor.b32 %r3, %r3, %r2;"
-                     "setp.gt.s32 %p1, %r3, 0; selp.b32 %r4, %r3, %r2, %p1; and.b32 %r4, %r4, 7;"
-                     "cvt.rn.f32.u32 %f4, %r4; mul.f32 %f9, %f1, %f4;";
+  const char* body =
+      "mul.lo.u32 %r2, %r1, 2654435761; shr.s32 %r3, %r2, 7; xor.b32 %r3, %r3, %r2;"
+      "setp.gt.s32 %p1, %r3, 0; selp.b32 %r4, %r3, %r2, %p1; and.b32 %r4, %r4, 7;"
+      "cvt.rn.f32.u32 %f4, %r4; mul.f32 %f9, %f1, %f4;";
   Done whole = run(body, 32), lanes = run(body, 4);
   for (unsigned i = 0; i < 4; ++i) check_same(whole.written[i].number, lanes.written[i].number);
   // The bits of a float in an integer's place: its sign is cleared.

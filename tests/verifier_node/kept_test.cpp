@@ -1,7 +1,7 @@
 // What a reference gave is kept for further candidates, and found again only where it is the same.
 
-#include "kernels.h"
 #include "verifier_node/kept.h"
+#include "kernels.h"
 
 namespace lathe::verifier_node {
 namespace {
@@ -19,8 +19,8 @@ Options alone(std::uint64_t seed = 7) { return keeping(nullptr, seed); }
 
 TEST_CASE("the verdict is the same whether the reference was run or remembered") {
   auto kept = std::make_shared<Kept>(plenty);
-  for (const char* name : {"sum_8x512_fp16_sm_89", "softmax_8x256_fp16_sm_89",
-                           "gemm_128x128x64_fp16_sm_90a"}) {
+  for (const char* name :
+       {"sum_8x512_fp16_sm_89", "softmax_8x256_fp16_sm_89", "gemm_128x128x64_fp16_sm_90a"}) {
     INFO(name);
     Contract contract = small_contract(name);
     std::string expected = verified(contract, contract.reference, alone()).json;
