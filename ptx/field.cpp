@@ -64,7 +64,7 @@ Field::Field(std::shared_ptr<const Point> point)
       tiles_(std::make_unique<Tiles>(*point_)),
       gathered_(std::make_unique<Gathered>()) {
   numbers_.clear();
-  lasting_numbers_.push_back(arithmetic_.poison());
+  lasting_numbers_.assign(2, arithmetic_.poison());  // The second is the ticket.
   std::uint64_t next = first_input;
   for (std::size_t i = 0; i < point_->recipes().size(); ++i) {
     buffers_.push_back({nullptr, static_cast<std::int64_t>(i), {}, {}});
@@ -163,10 +163,12 @@ std::uint32_t Field::read_number(const std::uint8_t* bits, const Tag* tags, Type
     return literal(value, type);
   }
   Type wanted = type == Type::tf32 ? Type::f32 : type;
-  if (any_symbolic_)
+  if (any_symbolic_ || !word_arena_.empty())
     for (unsigned i = 0; i < bytes; ++i)
       if (tags[i] != poison_tag && is_word(tags[i] >> 3)) return read_word(bits, tags, wanted);
   if (whole && type_of(first >> 3) == wanted) return first >> 3;
+  if (whole && wanted == Type::f32 && is_whole(first >> 3) && number(first >> 3).is(steps))
+    return float_of_steps(number(first >> 3));
   for (unsigned i = 0; i < bytes; ++i)
     if (tags[i] == poison_tag) return poison_id();
   // A bf16 in the upper half of an otherwise zero f32 is that f32.
@@ -184,6 +186,7 @@ std::uint32_t Field::read_number(const std::uint8_t* bits, const Tag* tags, Type
 void Field::fetch_input(std::size_t tensor, std::uint64_t offset, std::uint8_t* bits, Tag* tags,
                         unsigned bytes) {
   const Recipe& recipe = point_->recipes()[tensor];
+  if ((recipe.output || recipe.changes) && fetch_left(tensor, offset, bits, tags, bytes)) return;
   if (recipe.output) {
     std::fill(tags, tags + bytes, poison_tag);
     return complain(ComplaintKind::unsupported, "an output is read that this block did not write");

@@ -15,6 +15,7 @@
 #include "ptx/domain.h"
 #include "ptx/field_arithmetic.h"
 #include "ptx/field_plane.h"
+#include "ptx/field_turns.h"
 #include "ptx/field_word.h"
 
 namespace lathe::ptx {
@@ -31,6 +32,8 @@ inline constexpr std::uint32_t first_tile = 1u << 25;
 inline constexpr std::uint32_t first_word = 1u << 26;
 inline constexpr std::uint32_t first_input = first_word + (1u << 25);
 inline constexpr std::uint32_t lasting = (1u << 29) - (1u << 21);
+/// What an atomic gave that nobody knows but the last block.
+inline constexpr std::uint32_t ticket_id = lasting + 1;
 
 template <Type T>
 constexpr bool is_number = holds_number(T);
@@ -39,15 +42,6 @@ template <Type T>
 struct BitsValue;
 template <Type T>
 struct NumberValue;
-
-/// An element that a block wrote to global memory.
-struct Written {
-  std::uint32_t tensor = 0;
-  std::uint64_t element = 0;
-  Number number;           // Of a float tensor, and of integers that are not exact.
-  std::uint64_t bits = 0;  // Of any other: exact.
-  bool added = false;      // By atomics: it adds to what others left there.
-};
 
 class Strips;
 class Tiles;
@@ -149,7 +143,18 @@ class Field {
              {from, static_cast<std::uint8_t>(width), 0, lane}, width);
   }
   /// Before another block.
-  void forget() { complaint_.reset(); }
+  void forget() {
+    complaint_.reset();
+    tickets_.clear();
+    left_reads_.clear();
+  }
+  void set_turn(const Turn& turn) { turn_ = turn; }
+  const std::vector<Ticket>& tickets() const { return tickets_; }
+  /// Places of what other blocks left that were read.
+  const std::vector<std::uint64_t>& left_reads() const { return left_reads_; }
+  static bool is_ticket(Tag tag) { return tag >> 3 == ticket_id; }
+  /// Whether the ticket is this number, which is the last.
+  bool ticket_is(std::uint32_t value);
   void extend(Lanes& lanes, Cell cell, unsigned bytes, bool sign);
   bool same(Region& region, std::uint64_t offset, const Lanes& lanes, Cell cell, unsigned bytes);
 
@@ -253,7 +258,41 @@ class Field {
   /// The word that these bytes make, where every byte is exact or of a word.
   std::optional<Word> word_of(const std::uint8_t* bits, const Tag* tags, unsigned bytes);
   std::optional<Number> number_of(const Word& word, Type as) {
+    if (is_float_source(word.source)) return std::nullopt;
     return words_.number(word, as, element_bits(word.source));
+  }
+
+  // Bits of floats (field_bits.h); 0 is no number.
+
+  /// Rows whose result has each bit from the same bit of the operands.
+  static bool bit_by_bit(std::uint16_t row);
+  /// The bits of a whole f32, as a word of it.
+  std::optional<Word> float_word(const Tag* tags, unsigned bytes);
+  /// Of a word that is the bits of its float unchanged: the float.
+  std::uint32_t float_itself(const Word& word);
+  std::optional<Word> float_plus(const Word& word, std::uint32_t addend);
+  /// The float multiplied by 2 to the power of so many steps of the exponent.
+  std::uint32_t float_times(const Tag* tags, const Number& steps, bool inverse);
+  /// One is a sign that was taken out of a float's bits, and the other's sign is set or flipped.
+  std::uint32_t with_sign_of(Words::Bitwise what, const Word& a, const Word& b);
+  /// A float's bits plus a constant, of which a mask leaves the exponent and the sign.
+  std::optional<Number> exponent_of(const std::optional<Word>& word, std::uint32_t mask);
+  /// Where a float is whole because it is between 2^23 and 2^24: its bits as an integer, plus this.
+  std::optional<Number> whole_float(const Tag* tags, std::uint32_t addend);
+  std::optional<std::uint32_t> float_decided(const Tag* tags, std::uint64_t asked,
+                                             std::uint64_t known);
+  /// A word of a float, as the shadow has it.
+  std::optional<std::uint32_t> word_decided(const Word& word, std::uint64_t asked,
+                                            std::uint64_t known);
+  /// Of two keys that one function of bits made, and whose order as integers is that of floats.
+  std::optional<Word> extreme_float(const Word& a, const Word& b, bool larger, bool as_signed);
+
+  void set_lemmas(const Lemmas* lemmas) { lemmas_ = lemmas; }
+  /// Of the operation that is being carried out.
+  const Lemma* lemma() const {
+    if (lemmas_ == nullptr || lemmas_->empty()) return nullptr;
+    auto found = lemmas_->find(static_cast<std::uint32_t>(arithmetic_.instruction()));
+    return found == lemmas_->end() ? nullptr : &found->second;
   }
 
   /// An atomic sum of one lane, where it is one of floats on global memory; its result is unknown.
@@ -295,9 +334,20 @@ class Field {
   std::size_t tensor_of(std::uint32_t id) const;
   const Recipe& recipe_of(std::uint32_t id) const { return point_->recipes()[tensor_of(id)]; }
   std::uint64_t element_bits(std::uint32_t source) const;
+  /// A word's source: an element of a tensor, or one of these.
+  static bool is_float_source(std::uint32_t source) { return source < first_tile; }
+  const Number* whole_at(const Tag* tags, std::uint32_t& id, Number& place) const;
+  Word float_made(const Number& number, Pattern pattern);
+  std::uint32_t keep_float(const Number& number);
+  /// Bits that an exponent alone makes: a power of two.
+  std::uint32_t float_of_steps(const Number& steps);
   std::uint32_t read_word(const std::uint8_t* bits, const Tag* tags, Type type);
   bool same_word(Tag a, Tag b);
   void finish_sums(std::vector<Written>& out);
+  bool takes_ticket(const Region& region, std::uint64_t offset, Lanes& lanes, const Operation& op,
+                    unsigned lane);
+  bool fetch_left(std::size_t tensor, std::uint64_t offset, std::uint8_t* bits, Tag* tags,
+                  unsigned bytes);
   bool written_integer(const Plane& plane, std::uint64_t at, Type type, Written& written);
   static bool whole_tile(const Plane& plane, const Mma& mma);
   std::uint32_t id_at(const Plane& plane, std::size_t at, Type type);
@@ -363,6 +413,13 @@ class Field {
   std::vector<std::pair<std::uint32_t, std::uint64_t>> initial_reads_;
   Words words_{*point_};
   std::vector<Word> word_arena_;
+  /// Floats whose bits became words: where they are, and which source each is.
+  std::vector<std::uint32_t> float_sources_{0};
+  std::unordered_map<std::uint32_t, std::uint32_t> float_names_;
+  const Lemmas* lemmas_ = nullptr;
+  Turn turn_;
+  std::vector<Ticket> tickets_;
+  std::vector<std::uint64_t> left_reads_;
   std::map<std::pair<std::size_t, std::uint64_t>, Number> sums_;  // Of atomics, by element.
   struct Known {
     std::uint32_t id = 0;

@@ -11,7 +11,9 @@
 #include <unordered_set>
 #include <vector>
 
+#include "ptx/field_lemma.h"
 #include "ptx/field_maximum.h"
+#include "ptx/form.h"
 
 namespace lathe::ptx::field {
 
@@ -27,15 +29,26 @@ struct Summary {
   std::uint64_t integers = 0;     // Made of floats, in their type's range as far as shadows go.
   std::uint64_t saturations = 0;  // Conversions to eight bits beyond the format's largest.
   std::uint64_t maxima = 0, logarithms = 0, roots = 0, floors = 0;
+  std::uint64_t starts = 0;    // Maxima of one datum and a literal that only starts them.
   std::uint64_t products = 0;  // Multiply-adds of tensor cores.
   std::int64_t unguarded_instruction = -1, divisor_instruction = -1;
   /// Arguments without guard and divisors without sign, by their residues; cut at keys_max.
   std::unordered_set<std::uint64_t> unguarded_keys, divisor_keys;
+  /// Divisors that are not 0 by structure: what equals one of these is not 0 either.
+  std::unordered_set<std::uint64_t> signed_divisor_keys;
   static constexpr std::size_t keys_max = 1u << 21;
   bool keys_cut = false;
   /// What data was compared with what, as the residues of the difference up to its sign; questions
   /// of equality apart. A maximum of two is a comparison, and an absolute value is one with 0.
   std::unordered_set<std::uint64_t> comparison_keys;
+  /// Comparisons with a literal, by their key: what is compared less the literal, and the literal.
+  struct Threshold {
+    Residues r{};
+    Slots valid = 0;
+    double shadow = 0, literal = 0;
+  };
+  std::unordered_map<std::uint64_t, Threshold> thresholds;
+  static constexpr std::size_t thresholds_max = 1u << 16;
   /// Questions of order by the residues of what is asked to be negative, while the two were never
   /// equal: by whom, and which comparison it is. Cut at sides_max.
   struct Side {
@@ -46,12 +59,15 @@ struct Summary {
   static constexpr std::size_t sides_max = 1u << 18;
   /// Comparisons by a maximum, which is the same on both sides of a tie.
   std::unordered_set<std::uint64_t> winner_keys;
+  /// Operations whose polynomial was read as a function.
+  std::unordered_set<std::uint32_t> lemmas;
   /// Instructions that compared equals.
   std::unordered_set<std::uint32_t> tied;
   /// Magnitudes that results of instructions took, zero aside: over the reals (x * c) / c is x, as
   /// floats it may be infinite or 0.
   double largest = 0, smallest = 1.7976931348623157e308;
   void note_magnitude(double shadow) {
+    if (shadow < -0x1p96) return;  // Stands for minus infinity: what a mask leaves.
     double magnitude = shadow < 0 ? -shadow : shadow;
     if (!(magnitude <= 1.7976931348623157e308)) return;
     if (magnitude > largest) largest = magnitude;
@@ -73,6 +89,7 @@ class Arithmetic {
   const Point& point() const { return *point_; }
   Summary& summary() { return summary_; }
   void set_instruction(std::int64_t instruction) { instruction_ = instruction; }
+  std::int64_t instruction() const { return instruction_; }
 
   /// With residues, where they were still to be computed.
   Number settled(Number a) {
@@ -87,6 +104,7 @@ class Arithmetic {
   Number negate(Number a) const;
   Number absolute(const Number& a);
   Number copysign(const Number& sign, const Number& magnitude);
+  Number signed_as(Number number, const Number& sign, bool turns) const;
   Number add(const Number& a, const Number& b);
   Number sub(const Number& a, const Number& b) { return add(a, negate(b)); }
   Number mul(const Number& a, const Number& b);
@@ -99,7 +117,30 @@ class Arithmetic {
   Number minimum(const Number& a, const Number& b, bool nan_wins) {
     return negate(maximum(negate(a), negate(b), nan_wins));
   }
-  Number floor(const Number& a);
+  Number floor(const Number& a) { return floor_near(a, a); }
+  /// The nearest integer.
+  Number nearest(const Number& a) { return floor_near(add(a, literal(0.5, a.type())), a); }
+  /// a + b as an f32 beside a large literal has it: whole.
+  Number whole_sum(const Number& a, const Number& b, Rounding rounding);
+  Number integral_of(const Number& a, Rounding rounding);
+  /// A polynomial's value, or the function that it stands for.
+  Number by_lemma(const Lemma& lemma, const Number& argument, const Number& value);
+  /// 2 to this power, which a polynomial or the bits of an exponent give: nothing overflows.
+  Number power_of_two(const Number& exponent);
+  /// An integer, shifted up in 32 bits.
+  Number shifted_left(const Number& whole, unsigned by);
+  /// Whoever asks this of data decides by its shadow. `question` tells apart what is asked.
+  void note_decision(const Number& number, std::uint64_t question) {
+    ++summary_.comparisons;
+    summary_.comparison_keys.insert(mix(key_of(number), question));
+  }
+  void note_sign(const Number& number) {
+    std::uint64_t key = note_comparison(number, false);
+    summary_.winner_keys.insert(key);
+    note_threshold(key, number, 0);
+  }
+  void note_divisor(const Number& a);
+  void note_guard(const Number& a);
   Number integer(std::int64_t value, Type type) const;
   Number literal(double value, Type type) const { return point_->literal(value, type); }
   Number poison() const;
@@ -133,9 +174,19 @@ class Arithmetic {
   std::uint32_t sum_term(std::uint32_t a, std::uint32_t b);
   std::uint32_t negated_term(std::uint32_t term) const;
   bool guarded(const Number& a) const;
-  void note_divisor(const Number& a);
+  /// An integer at this piece, whatever the inputs.
+  bool is_constant(const Number& a) const {
+    if (!(std::fabs(a.shadow) < 0x1p31) || std::floor(a.shadow) != a.shadow) return false;
+    Slots same = moduli_->same(a.r, moduli_->integer(static_cast<std::int64_t>(a.shadow)));
+    return a.valid != 0 && (same & a.valid) == a.valid;
+  }
+  Number floor_near(const Number& a, const Number& origin);
+  Number exponential(const Number& a);
+  Number logarithm(const Number& a);
+  std::optional<Number> floored_from(const Number& whole);
   /// The key of the comparison.
   std::uint64_t note_comparison(const Number& difference, bool equality);
+  void note_threshold(std::uint64_t comparison, const Number& difference, double literal);
   void note_side(const Number& difference, Question question, std::uint64_t comparison);
   void note_winner(const Maximum& pair);
   const Residues& inverse(const Residues& a) const;
@@ -150,7 +201,11 @@ class Arithmetic {
     Residues of{}, is{};
   };
   mutable std::vector<Inverse> inverses_ = std::vector<Inverse>(256);
+  /// What became an integer n, less n, by the key of that integer less n.
+  std::unordered_map<std::uint64_t, Number> floored_;
+  std::unordered_set<std::uint64_t> fractions_;  // A number less its integer, and the negative.
   Summary summary_;
+  Residues last_divisor_{};
   std::int64_t instruction_ = -1;
 };
 

@@ -75,6 +75,8 @@ std::vector<bool> Field::live(std::uint32_t begin, std::size_t count, unsigned e
         std::uint32_t at = (tag >> 3) - begin;  // Below `begin` it becomes huge.
         if (at < limit) live[at >> shift] = true;
       }
+  for (std::uint32_t id : float_sources_)
+    if (std::uint32_t at = id - begin; at < limit) live[at >> shift] = true;
   return live;
 }
 

@@ -32,22 +32,43 @@ Number Arithmetic::exp2(const Number& argument) {
   if (argument.special == Special::poison || argument.special == Special::nan) return argument;
   if (argument.special == Special::plus_infinity) return argument;
   Number a = settled(argument);
+  if (a.finite()) note_guard(a);
+  return exponential(a);
+}
+
+/// The integer that a number became has its guard.
+void Arithmetic::note_guard(const Number& a) {
+  ++summary_.exponentials;
+  if (guarded(a)) return;
+  std::uint64_t key = key_of(a);
+  if (fractions_.contains(key)) return;
+  if (a.is(integral))
+    if (std::optional<Number> origin = floored_from(a)) {
+      if (guarded(*origin)) return;
+      key = key_of(*origin);
+    }
+  if (summary_.unguarded++ == 0 || instruction_ < summary_.unguarded_instruction)
+    summary_.unguarded_instruction = instruction_;
+  if (summary_.unguarded_keys.size() < Summary::keys_max) {
+    summary_.unguarded_keys.insert(key);
+  } else {
+    summary_.keys_cut = true;
+  }
+}
+
+/// What became this integer, perhaps with another one added.
+std::optional<Number> Arithmetic::floored_from(const Number& whole) {
+  Number n = integer(static_cast<std::int64_t>(whole.shadow), whole.type());
+  auto found = floored_.find(key_of(sub(whole, n)));
+  if (found == floored_.end()) return std::nullopt;
+  return add(found->second, n);
+}
+
+Number Arithmetic::exponential(const Number& a) {
   bool vanishes = a.special == Special::minus_infinity;
-  if (a.finite()) {
-    ++summary_.exponentials;
-    if (!guarded(a)) {
-      if (summary_.unguarded++ == 0 || instruction_ < summary_.unguarded_instruction)
-        summary_.unguarded_instruction = instruction_;
-      if (summary_.unguarded_keys.size() < Summary::keys_max) {
-        summary_.unguarded_keys.insert(key_of(a));
-      } else {
-        summary_.keys_cut = true;
-      }
-    }
-    if (a.shadow < sentinel_below) {
-      ++summary_.sentinels;
-      vanishes = true;
-    }
+  if (a.finite() && a.shadow < sentinel_below) {
+    ++summary_.sentinels;
+    vanishes = true;
   }
   if (vanishes) {
     Number zero = literal(0, a.type());
@@ -56,7 +77,7 @@ Number Arithmetic::exp2(const Number& argument) {
   }
   Number out = base_of(a);
   out.shadow = std::exp2(a.shadow);
-  out.signs = positive | not_negative;
+  out.signs = positive | not_negative | clear_sign;
   if (a.is(literal_bits)) out.signs |= literal_bits;
   if (!point_->linked()) return out;
   out.valid = static_cast<Slots>(a.valid >> point_->stride());
@@ -75,6 +96,11 @@ Number Arithmetic::log2(const Number& argument) {
   if (a.special == Special::plus_infinity) return argument;
   if (a.zero()) return of_special(a, Special::minus_infinity);
   note_divisor(a);
+  return logarithm(a);
+}
+
+Number Arithmetic::logarithm(const Number& argument) {
+  Number a = settled(argument);
   ++summary_.logarithms;
   Number out = base_of(a);
   if (!(a.shadow > 0)) return of_special(a, Special::nan);
@@ -149,6 +175,8 @@ Number Arithmetic::maximum(const Number& a, const Number& b, bool nan_wins) {
   }
   if (a.special == Special::plus_infinity || b.special == Special::minus_infinity) return a;
   if (b.special == Special::plus_infinity || a.special == Special::minus_infinity) return b;
+  if (a.is(not_negative) && b.is(not_positive)) return a;
+  if (b.is(not_negative) && a.is(not_positive)) return b;
   std::uint32_t left = leaf_of(a), right = leaf_of(b);
   if (maxima_.same(left, right)) return a;
   const Number& winner = a.shadow >= b.shadow ? a : b;
@@ -168,7 +196,7 @@ Number Arithmetic::maximum(const Number& a, const Number& b, bool nan_wins) {
   return out;
 }
 
-Number Arithmetic::floor(const Number& argument) {
+Number Arithmetic::floor_near(const Number& argument, const Number& origin) {
   if (!argument.finite()) return argument;
   Number a = settled(argument);
   if (a.is(integral)) return a;
@@ -194,7 +222,38 @@ Number Arithmetic::floor(const Number& argument) {
   out.r = whole;
   for (unsigned slot = 0; slot < slots_max; ++slot)
     if ((out.valid >> slot & 1) == 0) out.r[slot] = 0;
+  Number n_alone = integer(static_cast<std::int64_t>(n), a.type());
+  Number rest = sub(settled(origin), out);
+  floored_.try_emplace(key_of(sub(out, n_alone)), sub(settled(origin), n_alone));
+  for (const Number& fraction : {rest, negate(rest)}) fractions_.insert(key_of(fraction));
   return out;
+}
+
+Number Arithmetic::integral_of(const Number& a, Rounding rounding) {
+  switch (rounding) {
+    case Rounding::rm:
+      return floor(a);
+    case Rounding::rp:
+      return negate(floor(negate(a)));
+    case Rounding::rz:
+      if (a.finite() && !a.is(integral)) note_sign(settled(a));
+      return std::signbit(a.shadow) ? negate(floor(negate(a))) : floor(a);
+    default:
+      return nearest(a);
+  }
+}
+
+Number Arithmetic::whole_sum(const Number& a, const Number& b, Rounding rounding) {
+  Number sum = add(a, b);
+  const Number& large = a.is(literal_bits) ? a : b;
+  const Number& other = a.is(literal_bits) ? b : a;
+  double magnitude = std::fabs(sum.shadow);
+  if (!sum.finite() || sum.is(literal_bits) || sum.is(integral) || !large.is(integral) ||
+      magnitude < 0x1p23 || magnitude >= 0x1p24)
+    return sum;
+  // Towards 0 is down or up by the sign of the whole.
+  if (rounding == Rounding::rz) rounding = sum.shadow > 0 ? Rounding::rm : Rounding::rp;
+  return add(integral_of(other, rounding), large);
 }
 
 std::optional<int> Arithmetic::order(const Number& left, const Number& right, Question question) {
@@ -208,6 +267,9 @@ std::optional<int> Arithmetic::order(const Number& left, const Number& right, Qu
   if (asked) {
     difference = settled(sub(left, right));
     comparison = note_comparison(difference, equality);
+    if (!equality && right.is(literal_bits)) note_threshold(comparison, difference, right.shadow);
+    if (!equality && left.is(literal_bits))
+      note_threshold(comparison, negate(difference), left.shadow);
   }
   double gap = left.shadow - right.shadow;
   if (left.infinite() || right.infinite())

@@ -1,6 +1,6 @@
 #pragma once
 
-// The maximum of three or more numbers is a keyed function of their set, M(S) = mean + s * H of ((x
+// The maximum of numbers is a keyed function of their set, M(S) = mean + s * H of ((x
 // - mean) / s), s the root of the summed squares: M(S + c) = M(S) + c and M(aS) = a M(S) for
 // squares a hold by construction, and one forgotten element changes it. Sets are built as trees and
 // computed once when somebody asks for the value.
@@ -18,6 +18,8 @@ struct MaximumElement {
   double shadow = 0;
   Slots valid = 0, taint = 0, dormant = 0;
   bool literal = false;
+  /// A literal so low that it is a start which data will replace: -FLT_MAX, -1e30.
+  bool starts() const { return literal && shadow < -0x1p96; }
 };
 
 /// A set whose function has been computed.
@@ -26,6 +28,7 @@ struct Maximum {
   double shadow = 0;
   Slots valid = 0, taint = 0, dormant = 0;
   std::uint32_t elements = 0;
+  bool keyed = false;  // A function of the set; false: the larger by shadow.
   std::vector<MaximumElement> members;
   /// Names of the literals among the members. Such a maximum may be attained by no datum, so that
   /// an exponential which it guards may be 0 for all of them.
@@ -50,6 +53,8 @@ class Maxima {
   const Maximum& at(std::uint32_t index) const { return computed_[index]; }
   /// Whether the set has an element with these residues in all of these slots.
   bool member(std::uint32_t index, const Residues& residues, Slots slots) const;
+  /// Whether these residues are the maximum of some elements of the set.
+  bool of_part(std::uint32_t index, const Residues& residues, Slots slots) const;
 
  private:
   struct Node {
@@ -66,6 +71,7 @@ class Maxima {
   std::vector<Node> nodes_;
   std::vector<MaximumElement> elements_;
   std::vector<Maximum> computed_;
+  std::unordered_multimap<std::uint32_t, std::uint32_t> by_value_;  // By the first slot's residue.
   std::unordered_map<std::uint64_t, std::uint32_t> by_name_;
   std::vector<std::uint32_t> stack_;
 };

@@ -22,6 +22,7 @@ struct FieldLaunch {
   std::uint64_t steps_max = 0;  // Of one block.
   bool watch_order = false;
   bool one_block = false;  // Only one is run: whether another is like it, nobody asks.
+  const Lemmas* lemmas = nullptr;  // The program's; null: polynomials are what they are.
 };
 
 /// One program at one point. Blocks may be run in any order; a trap ends only its block.
@@ -35,8 +36,10 @@ class FieldRunner {
     std::vector<Written> written;
     /// Elements of tensors that change, read before the block wrote them.
     std::vector<std::pair<std::uint32_t, std::uint64_t>> initial_reads;
+    std::vector<Ticket> tickets;
+    std::vector<std::uint64_t> left_reads;  // Places of other blocks' that it read.
   };
-  Outcome run(std::uint64_t block);
+  Outcome run(std::uint64_t block, const Turn& turn = {});
   Summary& summary();
   /// Bits of f32 literals that were read as floats, sorted.
   std::vector<std::uint32_t> literals() const;

@@ -14,7 +14,7 @@ using Shadows = std::array<double, lane_count>;
 
 /// Bytes of 32 registers of four bytes, and which number each is of, from the first's on.
 constexpr unsigned strip_bytes = 4 * lane_count;
-constexpr std::array<Tag, strip_bytes> steps = [] {
+constexpr std::array<Tag, strip_bytes> byte_steps = [] {
   std::array<Tag, strip_bytes> out{};
   for (unsigned i = 0; i < strip_bytes; ++i) out[i] = i / 4 << 3 | i % 4;
   return out;
@@ -27,12 +27,12 @@ constexpr std::array<Tag, strip_bytes> steps = [] {
 
 LATHE_LANES bool is_row(const Tag* tags, Tag first) {
   Tag differ = 0;
-  for (unsigned i = 0; i < strip_bytes; ++i) differ |= tags[i] ^ (first + steps[i]);
+  for (unsigned i = 0; i < strip_bytes; ++i) differ |= tags[i] ^ (first + byte_steps[i]);
   return differ == 0;
 }
 
 LATHE_LANES void put_row(Tag* tags, Tag first) {
-  for (unsigned i = 0; i < strip_bytes; ++i) tags[i] = first + steps[i];
+  for (unsigned i = 0; i < strip_bytes; ++i) tags[i] = first + byte_steps[i];
 }
 
 inline std::uint32_t wrapped(std::uint32_t x, std::uint32_t p) {
@@ -273,7 +273,7 @@ void Strips::store(Field::Lanes& lanes, Spot place, const StripValue& value) con
   Tag* tags = &lanes.plane->tags[place];
   if (active_ == every_lane) return put_row(tags, value.id << 3);
   for (unsigned i = 0; i < strip_bytes; ++i)
-    if ((active_ >> i / 4 & 1) != 0) tags[i] = (value.id << 3) + steps[i];
+    if ((active_ >> i / 4 & 1) != 0) tags[i] = (value.id << 3) + byte_steps[i];
 }
 
 /// Of a square it is known that it is not negative: which lanes are squares must be the same.

@@ -10,6 +10,7 @@ namespace lathe::ptx::field {
 
 bool Field::reduce(Region& region, std::uint64_t offset, Lanes& lanes, const Operation& op,
                    unsigned lane) {
+  if (takes_ticket(region, offset, lanes, op, lane)) return true;
   Type type = op.form.type, half = half_of(type);
   if (region.tensor < 0 || op.mode != Mode::add || !holds_number(half)) return false;
   auto tensor = static_cast<std::size_t>(region.tensor);
@@ -107,6 +108,8 @@ std::vector<Written> Field::finish_block() {
   for (Region& buffer : buffers_) buffer.pages.clear();
   numbers_.clear();
   word_arena_.clear();
+  float_sources_.assign(1, 0);
+  float_names_.clear();
   free_.clear();
   strips_->clear();
   tiles_->clear();

@@ -59,7 +59,22 @@ std::vector<std::uint64_t> Verifier::candidate_blocks_of(
   return {found.begin(), found.end()};
 }
 
+void Verifier::replay_all_blocks() {
+  if (all_blocks_) return;
+  all_blocks_.emplace();
+  auto fill = [](std::vector<std::uint64_t>& blocks, const Launch& launch) {
+    for (std::uint64_t block = 0; block < launch.blocks(); ++block) blocks.push_back(block);
+  };
+  fill(all_blocks_->reference_blocks, sides_.reference.launch);
+  fill(all_blocks_->candidate_blocks, sides_.candidate.launch);
+}
+
+StressPlan Verifier::blocks_of(std::uint64_t reference, std::uint64_t candidate) const {
+  return all_blocks_ ? *all_blocks_ : StressPlan{{reference}, {candidate}};
+}
+
 StressPlan Verifier::sampled_blocks(std::uint64_t count) const {
+  if (all_blocks_) return *all_blocks_;
   std::uint64_t begin = reference_range_.begin, total = reference_range_.end - begin;
   std::set<std::uint64_t> blocks;
   blocks.insert(begin);
@@ -123,6 +138,21 @@ Result<std::optional<Witness>> Verifier::search_stopped(const StoppedBlock& stop
   return search(plan);
 }
 
+/// What the limit would have had to be, by a run in the bits domain.
+Result<std::string> Verifier::needed_steps(const StoppedBlock& stopped) {
+  constexpr std::uint64_t times_max = 64;
+  std::uint64_t limit = times_max * std::max<std::uint64_t>(options_->steps_max, 1);
+  if (options_->steps_max == 0) return std::string();
+  Result<Done> ready = replay_.use_inputs(InputClass::declared, 1);
+  if (!ready) return ready.error();
+  Replayed run =
+      replay_.run(stopped.side, {stopped.block}, ptx::AsyncSchedule::at_issue, false, limit);
+  if (run.trap)
+    return "; " + std::to_string(limit) + " warp instructions a block do not suffice either";
+  return "; the block takes " + std::to_string(run.steps) + " warp instructions: --steps " +
+         std::to_string(run.steps + run.steps / 8 + 1);
+}
+
 Result<Done> Verifier::conclude_stopped(const StoppedBlock& stopped) {
   using ptx::TrapKind;
   const ptx::Trap& trap = stopped.trap;
@@ -145,6 +175,11 @@ Result<Done> Verifier::conclude_stopped(const StoppedBlock& stopped) {
       }
     }
     if (code == "unsupported") findings_.unsupported.push_back(std::move(part));
+    if (code == "exhausted") {
+      Result<std::string> needs = needed_steps(stopped);
+      if (!needs) return needs.error();
+      text += *needs;
+    }
     undecided(code == "exhausted" ? "exhausted" : "unsupported",
               (of_reference ? "the reference: " : "") + text);
     return Done{};
@@ -214,6 +249,7 @@ Result<Done> Verifier::conclude_frame(const Difference& difference) {
   std::vector<std::uint64_t> blocks{missing ? difference.reference_block
                                             : difference.candidate_block};
   Side writer = missing ? Side::reference : Side::candidate;
+  if (all_blocks_) blocks = missing ? all_blocks_->reference_blocks : all_blocks_->candidate_blocks;
   Replayed one = replay_.run(writer, blocks);
   std::size_t width =
       std::max<std::size_t>(1, bits_of(contract_->tensors[difference.tensor].dtype) / 8);
@@ -256,7 +292,7 @@ Result<Done> Verifier::conclude_difference(const Difference& difference) {
       break;
   }
   findings_.set(Check::equality, CheckState::failed);
-  StressPlan plan{{difference.reference_block}, {difference.candidate_block}};
+  StressPlan plan = blocks_of(difference.reference_block, difference.candidate_block);
   Result<std::optional<Witness>> witness = search(plan);
   if (!witness) return witness.error();
   if (*witness) {
@@ -326,7 +362,7 @@ Result<Done> Verifier::conclude_pieces() {
   // Which side of a tie an instruction takes was seen where it compared equals.
   bool ties = std::any_of(other_sides_.begin(), other_sides_.end(),
                           [&](std::uint32_t at) { return !candidate_.tied.contains(at); });
-  bool compares = atoms_ != 0 || weak || (candidate_.floors != 0 && reference_.floors == 0);
+  bool compares = atoms_ != 0 || weak;
   bool new_pieces = compares || ties;
   std::optional<Coarse> coarse =
       coarse_function(*sides_.reference.module, *sides_.candidate.module, contract_->entry);
@@ -373,7 +409,7 @@ Result<Done> Verifier::check_late_copies() {
   Result<Done> ready = replay_.use_inputs(InputClass::declared, 1);
   if (!ready) return ready.error();
   std::vector<std::uint64_t> blocks = sampled_blocks(3).candidate_blocks;
-  blocks.resize(std::min<std::size_t>(blocks.size(), 3));
+  if (!all_blocks_) blocks.resize(std::min<std::size_t>(blocks.size(), 3));
   Replayed late = replay_.run(Side::candidate, blocks, ptx::AsyncSchedule::at_wait, true);
   if (!late.races.empty()) return conclude_race(late.races.front(), late.order_follows_all);
   if (!late.trap) return Done{};

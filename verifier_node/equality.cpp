@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "verifier_node/binding.h"
+#include "verifier_node/last_blocks.h"
 
 namespace lathe::verifier_node {
 
@@ -27,6 +28,7 @@ FieldLaunch launch_of(const Sides& sides, Side side, const PointRequest& request
   launch.buffers = sides.buffers;
   launch.parameters = sides.parameters;
   launch.steps_max = request.steps_max;
+  launch.lemmas = &sides.at(side).lemmas;
   return launch;
 }
 
@@ -223,6 +225,63 @@ Translation::Blocks blocks_to_run(const Translation* translation, const PointReq
   return request.many ? translation->many : translation->few;
 }
 
+/// Comparisons of the candidate with a literal whose answer follows from one of the same with
+/// another literal, which the reference makes: below 1 is below 2.
+std::unordered_set<std::uint64_t> implied(const Point& point, const PointResult& result,
+                                          const std::vector<double>& literals) {
+  ptx::field::Arithmetic arithmetic(point);
+  std::unordered_set<std::uint64_t> out;
+  const auto& known = result.reference.comparison_keys;
+  for (const auto& [key, asked] : result.candidate.thresholds) {
+    if (known.contains(key)) continue;
+    for (double literal : literals) {
+      double gap = asked.literal - literal, other = asked.shadow + gap;
+      bool follows = asked.shadow < 0 ? other < 0 && gap > 0 : other > 0 && gap < 0;
+      if (!follows) continue;
+      ptx::field::Number difference;
+      difference.r = asked.r;
+      difference.valid = asked.valid;
+      for (double part : {asked.literal, -literal})
+        difference = arithmetic.add(difference, arithmetic.literal(part, ptx::Type::f32));
+      std::uint64_t one = arithmetic.key_of(difference);
+      if (known.contains(std::min(one, arithmetic.key_of(arithmetic.negate(difference)))))
+        out.insert(key);
+    }
+    if (!out.contains(key)) return out;  // One that does not follow is enough.
+  }
+  return out;
+}
+
+/// Every block of a counter is the last once at the first point, up to so many.
+constexpr std::uint64_t last_blocks_max = 64;
+
+/// Runs the last blocks of both sides, and meets what they write.
+void run_last_blocks(Worker& worker, std::array<LastBlocks, 2>& sides, const PointRequest& request,
+                     Ledger& ledger, PointResult& result) {
+  for (Side side : {Side::reference, Side::candidate}) {
+    LastBlocks& last = sides[side == Side::reference ? 0 : 1];
+    if (!last.any() || result.stopped) continue;
+    std::uint64_t choices = request.point == 0 ? last_blocks_max : 1;
+    for (const LastBlocks::Found& found : last.run(worker.of(side), choices, request.point * 7)) {
+      if (found.trap) {
+        result.stopped = StoppedBlock{side, found.block, *found.trap};
+        return;
+      }
+      ledger.take(side, found.block, found.written);
+    }
+    result.last_blocks += last.blocks();
+    result.last_runs += last.runs();
+  }
+}
+
+StoppedBlock stopped_by(const Item& item, std::string what) {
+  ptx::Trap trap;
+  trap.kind = ptx::TrapKind::undecided;
+  trap.block = item.block;
+  trap.what = std::move(what);
+  return {item.side, item.block, trap};
+}
+
 PointOptions options_of(const Plan& plan, const PointRequest& request) {
   PointOptions options;
   options.seed = request.seed;
@@ -264,18 +323,25 @@ Result<PointResult> run_point(const Sides& sides, const Plan& plan, const PointR
   std::uint64_t total = order.size();
   std::size_t wave_size = workers.size() == 1 ? 1 : 16 * workers.size();
   bool stopped = false;
+  std::array<LastBlocks, 2> last_blocks;
   for (std::uint64_t done = 0; !order.done() && !stopped;) {
     std::vector<Item> wave;
     while (wave.size() < wave_size && !order.done()) wave.push_back(order.next());
     std::vector<Ran> outcomes = run_wave(workers, wave, kept);
     for (std::size_t i = 0; i < wave.size() && !stopped; ++i, ++done) {
       if (request.progress) request.progress(done + 1, total);
+      bool one_ticket = last_blocks[wave[i].side == Side::reference ? 0 : 1].note(
+          wave[i].block, outcomes[i].block->outcome);
       take_block(wave[i], outcomes[i], request.remember_writers && !translation, ledger, result);
+      if (!one_ticket && !result.stopped)
+        result.stopped = stopped_by(wave[i], "a block takes several tickets");
       stopped = result.stopped || ledger.first();
     }
     result.races = races_of(workers);
     stopped |= !result.races.empty();
   }
+  if (!stopped) run_last_blocks(*workers[0], last_blocks, request, ledger, result);
+  stopped |= result.stopped.has_value();
   if (!stopped) ledger.finish();
   result.difference = ledger.first();
   result.precision = ledger.precision();
@@ -291,6 +357,7 @@ Result<PointResult> run_point(const Sides& sides, const Plan& plan, const PointR
   result.inconclusive = ledger.inconclusive();
   result.blocks = request.reference_blocks.size();
   gather(workers, result);
+  result.implied = implied(**point, result, plan.thresholds);
   return result;
 }
 

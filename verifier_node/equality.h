@@ -25,12 +25,16 @@ struct PointResult {
   std::vector<ptx::OrderFinding> races;
   bool trusts_copies = false;  // As the order observer says.
   bool order_follows_all = true;
+  /// Blocks that take tickets, and how often one was run as the last.
+  std::uint64_t last_blocks = 0, last_runs = 0;
   std::uint64_t compared = 0, degree = 0, blocks = 0, steps = 0, peak_numbers = 0;
   /// Of both sides, as numbers; and the outputs of all blocks, where some were not.
   std::uint64_t blocks_run = 0, outputs = 0;
   bool many = true;  // All blocks were run, or as many as shadows need.
   std::unordered_set<std::uint64_t> inconclusive;
   ptx::field::Summary reference, candidate;
+  /// Comparisons of the candidate that follow from those of the reference.
+  std::unordered_set<std::uint64_t> implied;
   std::vector<std::uint32_t> literals;  // f32 bits that either side read as a float.
   Writers reference_writers, candidate_writers;
 };

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "ptx/field_lemma.h"
 #include "ptx/field_point.h"
 #include "ptx/module.h"
 
@@ -28,6 +29,7 @@ struct Plan {
   bool strict_maximum = true;  // False: the winner by shadow, with many points.
   std::vector<std::uint32_t> squares;
   std::vector<double> boundaries;
+  std::vector<double> thresholds;  // What the files' literals are read as, and their negatives.
   /// Literals that are read as another real than their own, with their lines.
   std::vector<std::pair<std::uint32_t, std::string>> readings;
 };
@@ -35,7 +37,13 @@ struct Plan {
 /// With all primes of the chain carried.
 void deepen(Plan& plan);
 
+/// What polynomials of the two stand for.
+struct Polynomials {
+  bool exponential = false, logarithm = false;
+  void take(const ptx::field::Lemmas& lemmas);
+};
+
 Plan make_plan(const ptx::Module& reference, const ptx::Module& candidate, const std::string& entry,
-               std::uint32_t points);
+               std::uint32_t points, Polynomials polynomials = {});
 
 }  // namespace lathe::verifier_node

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <set>
 
 #include "verifier_node/binding.h"
 
@@ -79,6 +80,7 @@ bool Verifier::decode() {
       continue;
     }
     subject.program = *std::move(program);
+    subject.lemmas = ptx::field::find_lemmas(subject.program);
     if (of_reference) continue;
     for (const ptx::Operation& op : subject.program.operations) {
       uses_copies_ |= op.effect == ptx::Effect::copy_async || op.effect == ptx::Effect::bulk_copy ||
@@ -145,12 +147,16 @@ void Verifier::take(const PointResult& result, std::uint64_t number) {
   proof.degree = std::max(proof.degree, result.degree);
   proof.points += plan_.points_each;
   if (!precision_) precision_ = result.precision;
+  last_blocks_ = std::max(last_blocks_, result.last_blocks);
+  last_runs_ = std::max(last_runs_, result.last_runs);
   steps_ += result.steps;
   blocks_run_ += result.blocks_run;
   // Keys are of one point: they are compared there.
   auto counts = [](ptx::field::Summary summary) {
     summary.unguarded_keys.clear();
     summary.divisor_keys.clear();
+    summary.signed_divisor_keys.clear();
+    summary.thresholds.clear();
     summary.comparison_keys.clear();
     summary.sides.clear();
     summary.winner_keys.clear();
@@ -159,11 +165,22 @@ void Verifier::take(const PointResult& result, std::uint64_t number) {
   reference_.add(counts(result.reference));
   candidate_.add(counts(result.candidate));
   unguarded_ += not_among(result.candidate.unguarded_keys, result.reference.unguarded_keys);
-  unsigned_divisors_ += not_among(result.candidate.divisor_keys, result.reference.divisor_keys);
-  atoms_ += not_among(result.candidate.comparison_keys, result.reference.comparison_keys);
+  for (std::uint64_t key : result.candidate.divisor_keys)
+    unsigned_divisors_ += result.reference.divisor_keys.contains(key) ||
+                                  result.reference.signed_divisor_keys.contains(key)
+                              ? 0
+                              : 1;
+  for (std::uint64_t key : result.candidate.comparison_keys)
+    atoms_ +=
+        result.reference.comparison_keys.contains(key) || result.implied.contains(key) ? 0 : 1;
+  // A start is one of maxima that the reference has too.
+  if (result.reference.maxima + result.reference.starts == 0 &&
+      result.reference.winner_keys.empty())
+    atoms_ += result.candidate.starts;
   for (const auto& [key, side] : result.candidate.sides)
     if (!result.reference.sides.contains(key) &&
-        !result.reference.winner_keys.contains(side.comparison))
+        !result.reference.winner_keys.contains(side.comparison) &&
+        !result.implied.contains(side.comparison))
       other_sides_.insert(side.instruction);
   out_of_range_ |= result.candidate.largest > range_above * result.reference.largest ||
                    result.candidate.smallest * range_below < result.reference.smallest;
@@ -206,6 +223,7 @@ Result<Done> Verifier::evaluate() {
       continue;
     }
     take(result, number);
+    if (result.last_blocks != 0) replay_all_blocks();
     trusts_copies_ |= result.trusts_copies;
     if (!result.races.empty()) return conclude_race(result.races.front(), result.order_follows_all);
     if (result.stopped) return conclude_stopped(*result.stopped);
@@ -225,6 +243,7 @@ Result<Done> Verifier::evaluate() {
             1e-9 * std::fabs(result.difference->reference_shadow);
     if (may_be_weak) {
       plan_.strict_maximum = false;
+      forget_points();
       plan_.runs = 32;
       plan_.points = plan_.runs * plan_.points_each;
       plan_.one_if_undecided = false;
@@ -236,6 +255,16 @@ Result<Done> Verifier::evaluate() {
   }
   finish_points();
   return Done{};
+}
+
+/// What the points so far have said.
+void Verifier::forget_points() {
+  reference_ = candidate_ = {};
+  unguarded_ = unsigned_divisors_ = atoms_ = 0;
+  unguarded_at_ = divisor_at_ = -1;
+  other_sides_.clear();
+  out_of_range_ = false;
+  precision_.reset();
 }
 
 void Verifier::finish_points() {
@@ -264,7 +293,7 @@ void Verifier::finish_points() {
   ptx::field::Summary both = reference_;
   both.add(candidate_);
   note(both.exponentials != 0, "different exponents act as independent elements");
-  note(both.maxima != 0, "a maximum of three or more as a keyed function of its set");
+  note(both.maxima != 0, "a maximum as a keyed function of its set");
   note(!plan_.strict_maximum, "weak mode: maxima by the winner of the shadows");
   note(both.comparisons != 0, "comparisons of data follow shadows; other pieces are not seen");
   note(both.sentinels != 0, "exponentials below 2^-10000 are 0");
@@ -274,8 +303,25 @@ void Verifier::finish_points() {
   note(both.saturations != 0, "conversions to eight bits do not saturate");
   note(both.integers != 0, "integers made of floats stay in the range of their type");
   note(both.floors != 0, "rounding to integers as a keyed function of the fraction");
+  for (Side side : {Side::reference, Side::candidate}) assume_lemmas(side);
+  if (last_blocks_ != 0)
+    assumed.push_back(
+        "the last block puts together what the others left: " + std::to_string(last_runs_) +
+        " of " + std::to_string(last_blocks_) + " blocks were run as the last");
   note(trusts_copies_, "products read what cp.async brought without a fence between the proxies");
   note(both.keys_cut, "divisors and exponentials beyond the first 2097152 were not compared");
+}
+
+/// Polynomials that were read as functions, in the order of the lines.
+void Verifier::assume_lemmas(Side side) {
+  const Subject& subject = sides_.at(side);
+  const ptx::field::Summary& summary = side == Side::reference ? reference_ : candidate_;
+  for (std::uint32_t operation :
+       std::set<std::uint32_t>(summary.lemmas.begin(), summary.lemmas.end()))
+    if (auto found = subject.lemmas.find(operation); found != subject.lemmas.end())
+      findings_.proof.assumed.push_back(
+          found->second.text() + " (" + (side == Side::reference ? "reference" : "candidate") +
+          " line " + std::to_string(subject.line_of(operation)) + ")");
 }
 
 /// Integers are exact, so what holds for all of them is shown for those that were drawn: enough
@@ -304,8 +350,11 @@ Result<Findings> Verifier::run() {
     reference_name_ = name_of_reference(sides_);
     replay_.keep_in(options_->kept.get(), reference_name_);
   }
+  Polynomials polynomials;
+  for (const Subject* subject : {&sides_.reference, &sides_.candidate})
+    polynomials.take(subject->lemmas);
   plan_ = make_plan(*sides_.reference.module, *sides_.candidate.module, contract_->entry,
-                    options_->points);
+                    options_->points, polynomials);
   look_at_drawn_tensors();
   if (reference_range_.begin == reference_range_.end) {
     undecided("unsupported", "there is no block to compare");

@@ -56,7 +56,8 @@ Frame frame_of(const std::vector<std::string>& words, const std::string& place) 
     } else if (key == "bare") {
       frame.bare = true;
     } else if (key.size() <= 2 && !value.empty()) {
-      (key[0] == 'o' || key[0] == 'u' ? frame.outputs : frame.inputs).push_back({key, value});
+      bool written = key[0] == 'o' || key[0] == 'u' || key[0] == 'w';
+      (written ? frame.outputs : frame.inputs).push_back({key, value});
     } else {
       FAIL(place << ": unknown word of a frame: " << words[i]);
     }
@@ -77,6 +78,7 @@ std::string tensor_text(const std::string& name, const std::string& type, const 
                      std::to_string(elements) + "]\nrole = \"" +
                      (!output          ? "input"
                       : name[0] == 'u' ? "inout"
+                      : name[0] == 'w' ? "scratch"
                                        : "output") +
                      "\"\nalign = " + frame.aligned + "\n";
   if (output && name[0] != 'u') return text;
@@ -127,8 +129,12 @@ std::string module_text(const Frame& frame, const std::vector<std::string>& body
       else
         begin += move_text("ld", type) + "%" + name + ", [%" + name + "p];\n";
     }
-  std::string text = ".version " + frame.version + "\n.target " + frame.target +
-                     "\n.address_size 64\n.visible .entry pair(" + parameters + ")\n{\n";
+  auto of_module = [](const std::string& line) { return line.starts_with(".global "); };
+  std::string text =
+      ".version " + frame.version + "\n.target " + frame.target + "\n.address_size 64\n";
+  for (const std::string& line : body)
+    if (of_module(line)) text += line + "\n";
+  text += ".visible .entry pair(" + parameters + ")\n{\n";
   if (frame.shared != 0)
     text += ".shared .align 128 .b8 s[" + std::to_string(frame.shared) + "];\n";
   text +=
@@ -136,7 +142,8 @@ std::string module_text(const Frame& frame, const std::vector<std::string>& body
       ".reg .b32 %t, %c, %i;\nmov.u32 %t, %tid.x;\nmov.u32 %c, %ctaid.x;\n"
       "mad.lo.u32 %i, %c, " +
       std::to_string(frame.threads) + ", %t;\n" + begin;
-  for (const std::string& line : body) text += line + "\n";
+  for (const std::string& line : body)
+    if (!of_module(line)) text += line + "\n";
   return text + end + "ret;\n}\n";
 }
 
@@ -195,12 +202,12 @@ class Reader {
     } else if (words[0] == "frame") {
       frame_ = frame_of(words, place);
     } else if (words[0] == "values") {
-      frame_.values[words.at(1)] = line.substr(line.find(words[1]) + words[1].size() + 1);
+      frame_.values[words.at(1)] = behind_name(line, words);
     } else if (words[0] == "pair") {
       file_.pairs.push_back({file_.name, words.at(1), frame_, {}, {}});
     } else if (words[0] == "shown") {
       Variant& variant = file_.pairs.back().variants.back();
-      variant.shown[words.at(1)] = line.substr(line.find(words[1]) + words[1].size() + 1);
+      variant.shown[words.at(1)] = behind_name(line, words);
     } else {
       add_variant(words, number, place);
     }
@@ -208,6 +215,9 @@ class Reader {
   PairFile file_;
 
  private:
+  static std::string behind_name(const std::string& line, const std::vector<std::string>& words) {
+    return line.substr(line.find(" " + words[1] + " ") + words[1].size() + 2);
+  }
   void add_variant(const std::vector<std::string>& words, std::uint32_t number,
                    const std::string& place) {
     INFO(place);
