@@ -214,7 +214,51 @@ void Field::multiply_tile(Lanes& lanes, const Mma& mma, const TileOperand& a, co
   }
 }
 
+namespace {
+
+/// Whether a product may be carried out by halves: what one writes, the other does not read.
+bool halves_part(const Mma& mma) {
+  std::vector<std::size_t> written, read;
+  auto take = [](std::vector<std::size_t>& to, const Cell* cells, unsigned count) {
+    for (unsigned i = 0; i < count; ++i) to.push_back(cells[i].number());
+  };
+  take(written, mma.d, mma.m * mma.n);
+  take(read, mma.a, mma.m * mma.k);
+  take(read, mma.b, mma.k * mma.n);
+  bool in_place = true;
+  for (unsigned i = 0; i < mma.m * mma.n; ++i) in_place &= mma.c[i].at() == mma.d[i].at();
+  if (!in_place) take(read, mma.c, mma.m * mma.n);
+  std::sort(read.begin(), read.end());
+  return std::none_of(written.begin(), written.end(), [&](std::size_t place) {
+    return std::binary_search(read.begin(), read.end(), place);
+  });
+}
+
+/// wmma's sixteen columns as two products of eight.
+void multiply_halves(Field& field, Field::Lanes& lanes, const Mma& whole) {
+  std::vector<Cell> b(std::size_t{whole.k} * tile_columns), c(tile_elements), d(tile_elements);
+  for (unsigned begin = 0; begin < whole.n; begin += tile_columns) {
+    for (unsigned q = 0; q < whole.k; ++q)
+      std::copy_n(whole.b + std::size_t{q} * whole.n + begin, tile_columns, &b[q * tile_columns]);
+    for (unsigned i = 0; i < tile_rows; ++i) {
+      std::copy_n(whole.c + std::size_t{i} * whole.n + begin, tile_columns, &c[i * tile_columns]);
+      std::copy_n(whole.d + std::size_t{i} * whole.n + begin, tile_columns, &d[i * tile_columns]);
+    }
+    Mma half = whole;
+    half.n = tile_columns;
+    half.b = b.data(), half.c = c.data(), half.d = d.data();
+    half.order = nullptr;
+    half.registers = nullptr;
+    field.multiply(lanes, half);
+  }
+}
+
+}  // namespace
+
 void Field::multiply(Lanes& lanes, const Mma& mma) {
+  if (point_->small_primes() && mma.m == tile_rows && mma.n == 2 * tile_columns &&
+      mma.k <= tile_k_max && mma.k % 4 == 0 && !is_integer(mma.c_type) && halves_part(mma))
+    return multiply_halves(*this, lanes, mma);
   collect_if_large();
   bool integer = is_integer(mma.c_type);
   if (integer && multiply_exactly(lanes, mma)) return;

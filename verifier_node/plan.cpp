@@ -51,7 +51,7 @@ void look_at(const ptx::Instruction& instruction, Uses& uses) {
   std::string_view op = instruction.opcode;
   bool floats =
       std::any_of(instruction.modifiers.begin(), instruction.modifiers.end(), float_modifier);
-  if (op == "mma" || op == "wgmma" || op == "tcgen05") uses.matrix = true;
+  if (op == "mma" || op == "wmma" || op == "wgmma" || op == "tcgen05") uses.matrix = true;
   if (op == "div" || op == "rcp" || op == "lg2" || op == "rsqrt") uses.division = true;
   if (op == "ex2" || op == "tanh" || makes_exponent(instruction)) uses.exponential = true;
   if (op == "lg2" || op == "sqrt" || op == "rsqrt") uses.root_or_log = true;

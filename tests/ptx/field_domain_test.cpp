@@ -202,6 +202,44 @@ TEST_CASE("a matrix product agrees with sums of products, zeros from bits includ
   CHECK(product.r == arithmetic.mul(sum, forty).r);
 }
 
+TEST_CASE("a product of sixteen columns is that of its elements, wherever it is written") {
+  World w(GENERATE(23u, 31u));
+  unsigned moved = GENERATE(0u, 8u, 16u * 16u);  // D beside C: in the other half's place, or apart.
+  w.lanes = w.field.make_lanes(16384);
+  std::vector<Cell> a(16 * 16), b(16 * 16), c(16 * 16), d(16 * 16);
+  for (std::uint32_t i = 0; i < a.size(); ++i) {
+    // Registers of two or four bytes of one lane, 64 apart as registers are.
+    a[i] = {i * 2, 2, 0, 0};
+    b[i] = {1024 + i * 2, 2, 0, 0};
+    c[i] = {2048 + i * 4, 4, 0, 0};
+    d[i] = {2048 + (i + moved) % (2 * 16 * 16) * 4, 4, 0, 0};
+    w.field.read(w.field.buffer(0), i * 2, w.lanes, a[i], 2);
+    w.field.read(w.field.buffer(0), 2000 + i * 2, w.lanes, b[i], 2);
+    auto x = w.field.load<Type::f16>(w.lanes, a[i]);
+    w.field.store<Type::f32>(w.lanes, c[i], convert<Type::f32>(Form{}, x));
+  }
+  Mma mma;
+  mma.m = mma.n = mma.k = 16;
+  mma.a_type = mma.b_type = Type::f16;
+  mma.c_type = mma.d_type = Type::f32;
+  mma.a = a.data(), mma.b = b.data(), mma.c = c.data(), mma.d = d.data();
+  Arithmetic& arithmetic = w.field.arithmetic();
+  std::vector<Number> sums;
+  for (unsigned i = 0; i < 16; ++i)
+    for (unsigned j = 0; j < 16; ++j) {
+      Number sum = w.field.load<Type::f32>(w.lanes, c[i * 16 + j]).get();
+      for (unsigned q = 0; q < 16; ++q)
+        sum = arithmetic.add(sum,
+                             arithmetic.mul(w.field.load<Type::f16>(w.lanes, a[i * 16 + q]).get(),
+                                            w.field.load<Type::f16>(w.lanes, b[q * 16 + j]).get()));
+      sums.push_back(sum);
+    }
+  w.field.multiply(w.lanes, mma);
+  for (unsigned i = 0; i < sums.size(); ++i)
+    CHECK(w.field.load<Type::f32>(w.lanes, d[i]).get().r == sums[i].r);
+  CHECK(w.field.complaint() == nullptr);
+}
+
 TEST_CASE("a collection keeps what registers and memory hold") {
   World w;
   w.field.read(w.field.buffer(0), 0, w.lanes, World::word(0), 4);
