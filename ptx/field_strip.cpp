@@ -140,7 +140,8 @@ std::uint32_t Strips::new_strip() {
 
 bool Strips::begin(Mask active) {
   constexpr int lanes_min = 8;
-  if (std::popcount(active) < lanes_min) return false;
+  // Whether a polynomial stands for its function, each lane's argument says.
+  if (std::popcount(active) < lanes_min || field_->lemma() != nullptr) return false;
   active_ = active;
   if (free_.empty() && used_ >= collect_at_) field_->collect_strips();
   // An instruction makes a few.
