@@ -46,13 +46,15 @@ bool in_boxes(const std::vector<Box>& boxes, const std::vector<std::uint64_t>& i
 class Comparer {
  public:
   Comparer(const Contract& contract, std::size_t tensor, std::string_view reference,
-           std::string_view candidate, const std::vector<double>& wide, Comparison& comparison)
+           std::string_view candidate, const std::vector<double>& wide, Specials specials,
+           Comparison& comparison)
       : tolerance_(contract.tolerance),
         tensor_(contract.tensors[tensor]),
         number_(tensor),
         reference_(reference),
         candidate_(candidate),
         wide_(wide),
+        specials_(specials),
         comparison_(comparison) {}
 
   void element(const Walk& walk) {
@@ -79,6 +81,7 @@ class Comparer {
 
   bool holds(double r, double c, double w, double& allowed) {
     allowed = tolerance_.absolute + tolerance_.relative * std::fabs(w);
+    if (specials_ == Specials::alike && !std::isfinite(c)) return !std::isfinite(r);
     if (std::isnan(c)) return std::isnan(r);
     if (std::isinf(c)) return c == r;
     // Where the reference has no finite result its own error would excuse anything at all, so only
@@ -96,6 +99,7 @@ class Comparer {
   std::size_t number_;
   std::string_view reference_, candidate_;
   const std::vector<double>& wide_;
+  Specials specials_;
   Comparison& comparison_;
 };
 
@@ -103,11 +107,11 @@ class Comparer {
 
 Comparison compare(const Contract& contract, std::size_t tensor, std::string_view reference,
                    std::string_view candidate, const std::vector<double>& wide,
-                   std::string_view written) {
+                   std::string_view written, Specials specials) {
   const Tensor& compared = contract.tensors[tensor];
   unsigned width = bits_of(compared.dtype);
   Comparison comparison;
-  Comparer comparer(contract, tensor, reference, candidate, wide, comparison);
+  Comparer comparer(contract, tensor, reference, candidate, wide, specials, comparison);
   Walk walk(compared);
   do {
     if (!written.empty() && written[walk.offset() * width / 8] == 0) continue;

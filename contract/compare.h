@@ -2,7 +2,8 @@
 
 // When an element holds: |c - w| <= max(absolute + relative * |w|, error_factor * |r - w|), with w
 // the wide-domain result of the reference, r the reference's own, c the candidate's. NaN and
-// infinity match only where r has them.
+// infinity match only where r has them: each only itself, or either the other where no input was
+// one, because it is then the order of a sum that decides in which of them an overflow ends.
 
 #include <cstdint>
 #include <optional>
@@ -26,11 +27,13 @@ struct Comparison {
   double reference_error_max = 0;  // max |r - w|.
 };
 
+enum class Specials : std::uint8_t { told_apart, alike };
+
 /// Compares element by element where `written` is not zero (one byte a byte of the tensor's span;
 /// empty: everywhere). `wide` holds one double an element of the span; empty: the reference itself
 /// is the yardstick.
 Comparison compare(const Contract& contract, std::size_t tensor, std::string_view reference,
                    std::string_view candidate, const std::vector<double>& wide,
-                   std::string_view written);
+                   std::string_view written, Specials specials = Specials::told_apart);
 
 }  // namespace lathe

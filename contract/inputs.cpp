@@ -331,6 +331,18 @@ std::uint64_t span_elements(const Tensor& tensor) {
 
 }  // namespace
 
+Specials specials_of(const Contract& contract, InputClass input_class) {
+  bool given = input_class == InputClass::infinities || input_class == InputClass::nans;
+  for (const Tensor& tensor : contract.tensors) {
+    const auto& kind = tensor.values.kind;
+    given |= is_float(tensor.dtype) && tensor.role != Role::output &&
+             !std::holds_alternative<Values::Normal>(kind) &&
+             !std::holds_alternative<Values::Uniform>(kind) &&
+             !std::holds_alternative<Values::Zero>(kind);
+  }
+  return given ? Specials::told_apart : Specials::alike;
+}
+
 std::string_view name_of(InputClass input_class) {
   return class_names[static_cast<std::size_t>(input_class)];
 }

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "contract/compare.h"
 #include "contract/contract.h"
 
 namespace lathe {
@@ -26,6 +27,8 @@ enum class InputClass : std::uint8_t {
   nans
 };
 std::string_view name_of(InputClass input_class);
+/// How results of such inputs are compared.
+Specials specials_of(const Contract& contract, InputClass input_class);
 /// Those that make sense for this contract, `declared` first.
 std::vector<InputClass> input_classes(const Contract& contract);
 

@@ -238,7 +238,8 @@ Answer compare_all(const Setting& setting, InputClass input_class, const Referen
     const Tensor& tensor = setting.contract->tensors[i];
     if (tensor.role != Role::output && tensor.role != Role::inout) continue;
     Comparison found = compare(*setting.contract, i, reference.launched.outputs[i].view(),
-                               candidate.outputs[i].view(), {}, written[i].view());
+                               candidate.outputs[i].view(), {}, written[i].view(),
+                               specials_of(*setting.contract, input_class));
     tested.elements_compared += found.compared;
     tested.candidate_error_max = std::max(tested.candidate_error_max, found.candidate_error_max);
     tested.reference_error_max = std::max(tested.reference_error_max, found.reference_error_max);

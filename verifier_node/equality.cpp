@@ -282,6 +282,16 @@ StoppedBlock stopped_by(const Item& item, std::string what) {
   return {item.side, item.block, trap};
 }
 
+/// What holds of the blocks that those which were run stand for.
+void note_translation(const Translation* translation, const PointRequest& request,
+                      PointResult& result) {
+  result.outputs = translation ? translation->outputs : result.compared;
+  result.many = !translation || request.many;
+  if (!translation || !request.remember_writers) return;
+  result.reference_writers = translation->reference_writers;
+  result.candidate_writers = translation->candidate_writers;
+}
+
 PointOptions options_of(const Plan& plan, const PointRequest& request) {
   PointOptions options;
   options.seed = request.seed;
@@ -346,13 +356,8 @@ Result<PointResult> run_point(const Sides& sides, const Plan& plan, const PointR
   result.difference = ledger.first();
   result.precision = ledger.precision();
   result.compared = ledger.compared();
-  result.outputs = translation ? translation->outputs : result.compared;
   result.blocks_run = total;
-  result.many = !translation || request.many;
-  if (translation && request.remember_writers) {
-    result.reference_writers = translation->reference_writers;
-    result.candidate_writers = translation->candidate_writers;
-  }
+  note_translation(translation, request, result);
   result.degree = ledger.degree();
   result.inconclusive = ledger.inconclusive();
   result.blocks = request.reference_blocks.size();

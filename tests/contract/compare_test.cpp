@@ -57,6 +57,28 @@ TEST_CASE("an error up to the factor times the reference's own holds") {
   CHECK(holds(10, 13, 4.1));
 }
 
+TEST_CASE("where no input was NaN or infinite an overflow may end in either") {
+  const double nan = NAN, inf = HUGE_VAL;
+  Contract contract = with_output(Dtype::f32, {1});
+  auto alike = [&](double reference, double candidate) {
+    return compare(contract, 0, bytes_of(Dtype::f32, {reference}),
+                   bytes_of(Dtype::f32, {candidate}), {}, "", Specials::alike)
+               .failing == 0;
+  };
+  CHECK(alike(nan, inf));
+  CHECK(alike(-inf, nan));
+  CHECK_FALSE(alike(inf, 65504));
+  CHECK_FALSE(alike(65504, inf));
+  CHECK_FALSE(alike(1, nan));
+  contract.tensors.push_back(contract.tensors[0]);
+  contract.tensors[1].role = Role::input;
+  contract.tensors[1].values.kind = Values::Normal{};
+  CHECK(specials_of(contract, InputClass::overflow) == Specials::alike);
+  CHECK(specials_of(contract, InputClass::infinities) == Specials::told_apart);
+  contract.tensors[1].values.kind = Values::AnyBits{};
+  CHECK(specials_of(contract, InputClass::overflow) == Specials::told_apart);
+}
+
 TEST_CASE("NaN and infinity match only where the reference has them") {
   CHECK(holds(nan, nan, nan));
   CHECK_FALSE(holds(1, 1, nan));
