@@ -29,14 +29,32 @@ namespace lathe::ptx {
 struct SharedMatrix;  // shared_matrix.h
 struct TensorPlace;   // machine_tensor.h
 
+/// The domain whose rules are carried out: D's own, or those that it borrows.
+template <class D>
+struct RulesFor {
+  using type = D;
+};
+template <class D>
+requires requires { typename D::Ruled; }
+struct RulesFor<D> {
+  using type = typename D::Ruled;
+};
+
+/// A domain that wants to know what is asked for as bits.
+template <class D>
+concept NotesControl = requires(D& d) {
+  d.note_control(0u, std::uint64_t{});
+};
+
 template <class D, class O>
 class Machine {
  public:
+  using Ruled = typename RulesFor<D>::type;
   using Lanes = typename D::Lanes;
   using Region = typename D::Region;
 
   Machine(D& domain, O& observer, const Run& run)
-      : d_(domain), o_(observer), run_(run), program_(run.program), rules_(rules_of<D>()) {
+      : d_(domain), o_(observer), run_(run), program_(run.program), rules_(rules_of<Ruled>()) {
     for (const Operation& op : program_.operations) row_rules_.push_back(rule_of(op));
     row_rules_.push_back(nullptr);
   }
@@ -154,7 +172,13 @@ class Machine {
   void run_part(std::uint32_t w, std::uint32_t p);
   void run_rows(Warp& warp, std::uint32_t w, Part& part);
   void went(const Operation& op);
-  Rule<D> rule_of(const Operation& op) const;
+  Rule<Ruled> rule_of(const Operation& op) const;
+  void apply(Rule<Ruled> rule, Lanes& lanes, const Operation& op, Mask active) {
+    if constexpr (requires { d_.carry_out(rule, lanes, op, active); })
+      d_.carry_out(rule, lanes, op, active);
+    else
+      rule(d_, lanes, op, active);
+  }
   // machine.h
   void carry_out(Warp& warp, std::uint32_t w, std::uint32_t p, const Operation& op, Mask active);
 
@@ -180,6 +204,11 @@ class Machine {
   /// The same of all active lanes; false after a trap.
   bool controls(const Lanes& lanes, Slot slot, Mask active, const Operation& op, const char* what,
                 Addresses& bits);
+  /// The same, told to no domain.
+  std::optional<std::uint64_t> bits_of(const Lanes& lanes, Slot slot, unsigned lane,
+                                       const Operation& op, const char* what);
+  bool bits_of(const Lanes& lanes, Slot slot, Mask active, const Operation& op, const char* what,
+               Addresses& bits);
 
   // machine_flow.h
   void diverge(Warp& warp, std::uint32_t p, const Operation& op, Mask taken);
@@ -358,8 +387,8 @@ class Machine {
   O& o_;
   const Run& run_;
   const Program& program_;
-  const Rules<D>& rules_;
-  std::vector<Rule<D>> row_rules_;  // By operation; null where it has an effect.
+  const Rules<Ruled>& rules_;
+  std::vector<Rule<Ruled>> row_rules_;  // By operation; null where it has an effect.
   std::uint64_t steps_ = 0, steps_end_ = 0;
   std::uint32_t now_warp_ = 0, warps_each_ = 1;  // Warps of a block.
   std::vector<Block> blocks_;

@@ -209,7 +209,8 @@ bool Machine<D, O>::resolve_tensor(Warp& warp, const Operation& op, unsigned lan
   std::array<std::int64_t, 5> first{};
   std::array<std::int64_t, 3> offsets{};
   auto signed_word = [&](Slot slot, std::int64_t& out) {
-    auto bits = control(warp.lanes, slot, lane, op, "a coordinate");
+    // Where the pieces lie says all that a coordinate decides.
+    auto bits = bits_of(warp.lanes, slot, lane, op, "a coordinate");
     if (bits) out = static_cast<std::int32_t>(*bits);
     return bits.has_value();
   };

@@ -130,6 +130,10 @@ void Machine<D, O>::bulk_copy(Warp& warp, const Operation& op, Mask active) {
     if ((active >> lane & 1) == 0) continue;
     BulkCopy copy;
     if (!resolve_bulk(warp, op, lane, copy)) return;
+    if constexpr (NotesControl<D>)
+      for (const Piece& piece : copy.pieces)
+        d_.note_piece(piece.inside ? run_.buffers[copy.buffer].address + piece.global : 0,
+                      piece.shared, piece.bytes);
     if constexpr (O::active) {
       tell_bulk(copy);
       if (copy.form->move != AsyncForm::Move::to_global)

@@ -17,7 +17,7 @@ void Machine<D, O>::trap(TrapKind kind, std::string what, const Operation& op, u
 }
 
 template <class D, class O>
-std::optional<std::uint64_t> Machine<D, O>::control(const Lanes& lanes, Slot slot, unsigned lane,
+std::optional<std::uint64_t> Machine<D, O>::bits_of(const Lanes& lanes, Slot slot, unsigned lane,
                                                     const Operation& op, const char* what) {
   std::optional<std::uint64_t> bits =
       d_.exact(lanes, slot.cell(lane), slot.width < 8 ? slot.width : 8);
@@ -27,16 +27,33 @@ std::optional<std::uint64_t> Machine<D, O>::control(const Lanes& lanes, Slot slo
 }
 
 template <class D, class O>
-bool Machine<D, O>::controls(const Lanes& lanes, Slot slot, Mask active, const Operation& op,
-                             const char* what, Addresses& bits) {
+bool Machine<D, O>::bits_of(const Lanes& lanes, Slot slot, Mask active, const Operation& op,
+                            const char* what, Addresses& bits) {
   if constexpr (requires { d_.exact_all(lanes, Spot{}, 4u, active, bits); })
     if (d_.exact_all(lanes, slot.place, slot.width, active, bits)) return true;
   for (unsigned lane = 0; lane < lane_count; ++lane) {
     if ((active >> lane & 1) == 0) continue;
-    std::optional<std::uint64_t> each = control(lanes, slot, lane, op, what);
+    std::optional<std::uint64_t> each = bits_of(lanes, slot, lane, op, what);
     if (!each) return false;
     bits[lane] = *each;
   }
+  return true;
+}
+
+template <class D, class O>
+std::optional<std::uint64_t> Machine<D, O>::control(const Lanes& lanes, Slot slot, unsigned lane,
+                                                    const Operation& op, const char* what) {
+  std::optional<std::uint64_t> bits = bits_of(lanes, slot, lane, op, what);
+  if constexpr (NotesControl<D>)
+    if (bits) d_.note_control(lane, *bits);
+  return bits;
+}
+
+template <class D, class O>
+bool Machine<D, O>::controls(const Lanes& lanes, Slot slot, Mask active, const Operation& op,
+                             const char* what, Addresses& bits) {
+  if (!bits_of(lanes, slot, active, op, what, bits)) return false;
+  if constexpr (NotesControl<D>) d_.note_controls(active, bits);
   return true;
 }
 

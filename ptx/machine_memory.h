@@ -124,9 +124,10 @@ bool Machine<D, O>::addresses_of(Warp& warp, const Operation& op, const Address&
     out.fill(offset);
     return true;
   }
-  if (!controls(warp.lanes, address.base, active, op, "an address", out)) return false;
+  if (!bits_of(warp.lanes, address.base, active, op, "an address", out)) return false;
   std::uint64_t kept = address.base.width == 4 ? 0xFFFFFFFFu : ~std::uint64_t{0};
   for (std::uint64_t& each : out) each = (each + offset) & kept;
+  if constexpr (NotesControl<D>) d_.note_addresses(active, out);
   return true;
 }
 

@@ -24,7 +24,7 @@ bool Machine<D, O>::run_warp(std::uint32_t w) {
 }
 
 template <class D, class O>
-Rule<D> Machine<D, O>::rule_of(const Operation& op) const {
+Rule<typename Machine<D, O>::Ruled> Machine<D, O>::rule_of(const Operation& op) const {
   auto type = static_cast<std::size_t>(op.form.type);
   if (op.effect == Effect::none) return rules_.rows[op.form.row][type];
   if (op.effect != Effect::convert) return nullptr;
@@ -53,11 +53,11 @@ void Machine<D, O>::run_rows(Warp& warp, std::uint32_t w, Part& part) {
   const std::uint32_t join = part.join;
   std::uint32_t pc = part.pc;
   const Operation* op = &program_.operations[pc];
-  const Rule<D>* rule = &row_rules_[pc];
+  const Rule<Ruled>* rule = &row_rules_[pc];
   while (pc != join && *rule != nullptr && op->guard == no_spot && steps_ < steps_end_ && !trap_) {
     ++steps_;
     o_.on_issue(w, pc, active);
-    (*rule)(d_, warp.lanes, *op, active);
+    apply(*rule, warp.lanes, *op, active);
     went(*op);
     ++pc, ++op, ++rule;
   }
@@ -86,9 +86,9 @@ void Machine<D, O>::run_part(std::uint32_t w, std::uint32_t p) {
       return trap(TrapKind::exhausted, "the limit of warp instructions is reached", op,
                   first_lane(part.mask));
     o_.on_issue(w, part.pc, active);
-    Rule<D> rule = row_rules_[part.pc++];
+    Rule<Ruled> rule = row_rules_[part.pc++];
     if (rule != nullptr) {
-      if (active != 0) rule(d_, warp.lanes, op, active);
+      if (active != 0) apply(rule, warp.lanes, op, active);
     } else if (active != 0 || op.effect == Effect::branch) {
       carry_out(warp, w, p, op, active);
     }

@@ -238,6 +238,7 @@ template <class D, class O>
 template <Type T>
 void Machine<D, O>::reduce_as(Warp& warp, const Operation& op, Mask active) {
   Form form = op.form;
+  if constexpr (NotesControl<D>) d_.note_operand(warp.lanes, op.places[1], 4, active, 0);
   auto value = [&](unsigned lane) {
     return detail::load_value<D, T>(d_, warp.lanes, op.places[1], lane);
   };
@@ -264,7 +265,7 @@ void Machine<D, O>::reduce_as(Warp& warp, const Operation& op, Mask active) {
       // clang-format on
     }
   }
-  bool unset = false;
+  bool unset = NotesControl<D> && T == Type::f32;  // To it all floats are data.
   if constexpr (requires { d_.unset(warp.lanes, Cell{}, 4u); })
     for (unsigned lane = 0; lane < lane_count; ++lane)
       unset |=

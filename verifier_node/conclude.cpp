@@ -317,9 +317,9 @@ Result<Done> Verifier::conclude_circumstances() {
   std::optional<Circumstance> found =
       deciding_circumstance(sides_.reference.program, sides_.candidate.program, *contract_);
   if (found)
-    undecided("circumstance",
-              found->what +
-                  (found->line == 0 ? "" : " (line " + std::to_string(found->line) + ")"));
+    undecided(
+        "circumstance",
+        found->what + (found->line == 0 ? "" : " (line " + std::to_string(found->line) + ")"));
   return Done{};
 }
 
@@ -349,8 +349,7 @@ Result<Done> Verifier::check_late_copies() {
 }
 
 Result<Done> Verifier::stress() {
-  std::uint64_t total = sides_.reference.launch.blocks() + sides_.candidate.launch.blocks();
-  bool long_blocks = steps_ / std::max<std::uint64_t>(1, plan_.runs * total) > long_block_steps;
+  bool long_blocks = steps_ / std::max<std::uint64_t>(1, blocks_run_) > long_block_steps;
   StressPlan all = sampled_blocks(std::max<std::uint64_t>(options_->stress_blocks, 1));
   StressPlan few = long_blocks ? sampled_blocks(2) : all;
   std::vector<InputClass> classes = input_classes(*contract_);

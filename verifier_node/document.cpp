@@ -27,6 +27,7 @@ Json scope_of(const Findings& findings) {
   scope["blocks"] = proof.blocks;
   scope["blocks_total"] = proof.blocks_total;
   scope["outputs_compared"] = proof.outputs_compared;
+  if (findings.outputs_translated != 0) scope["outputs_translated"] = findings.outputs_translated;
   scope["points"] = proof.points;
   if (proof.stress_blocks != 0) scope["stress_blocks"] = proof.stress_blocks;
   if (!findings.sampled.empty()) scope["sampled"] = findings.sampled;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <numeric>
 #include <thread>
 
 #include "verifier_node/binding.h"
@@ -37,24 +38,50 @@ struct Item {
 /// All blocks of both sides, so that neither gets far ahead of the other.
 class Order {
  public:
-  Order(BlockRange reference, BlockRange candidate) : left_{reference, candidate} {
-    for (unsigned i = 0; i < 2; ++i)
-      size_[i] = std::max<double>(1, static_cast<double>(left_[i].end - left_[i].begin));
-  }
+  using Blocks = std::vector<std::uint64_t>;
+  Order(const Blocks& reference, const Blocks& candidate) : blocks_{&reference, &candidate} {}
+  std::uint64_t size() const { return blocks_[0]->size() + blocks_[1]->size(); }
   bool done() const { return remaining(0) == 0 && remaining(1) == 0; }
   Item next() {
-    bool first = static_cast<double>(remaining(0)) / size_[0] >=
-                 static_cast<double>(remaining(1)) / size_[1];
+    bool first = part_remaining(0) >= part_remaining(1);
     if (remaining(0) == 0) first = false;
     if (remaining(1) == 0) first = true;
-    return {first ? Side::reference : Side::candidate, left_[first ? 0 : 1].begin++};
+    unsigned side = first ? 0 : 1;
+    return {first ? Side::reference : Side::candidate, (*blocks_[side])[next_[side]++]};
   }
 
  private:
-  std::uint64_t remaining(unsigned side) const { return left_[side].end - left_[side].begin; }
-  std::array<BlockRange, 2> left_;
-  std::array<double, 2> size_;
+  std::size_t remaining(unsigned side) const { return blocks_[side]->size() - next_[side]; }
+  double part_remaining(unsigned side) const {
+    auto size = static_cast<double>(std::max<std::size_t>(1, blocks_[side]->size()));
+    return static_cast<double>(remaining(side)) / size;
+  }
+  std::array<const Blocks*, 2> blocks_;
+  std::array<std::size_t, 2> next_{};
 };
+
+std::vector<std::uint64_t> all_of(BlockRange range) {
+  std::vector<std::uint64_t> blocks(range.size());
+  std::iota(blocks.begin(), blocks.end(), range.begin);
+  return blocks;
+}
+
+/// So many outputs show what shadows decide; where they decide nothing, few would do.
+constexpr std::uint64_t outputs_least = std::uint64_t{1} << 12;
+constexpr std::uint64_t outputs_decided = std::uint64_t{1} << 17;
+
+const Translation* translation_of(const Sides& sides, const Plan& plan, const PointRequest& request,
+                                  const std::vector<Recipe>& recipes) {
+  if (request.translations == nullptr) return nullptr;
+  TranslationRequest wanted;
+  wanted.reference_blocks = request.reference_blocks;
+  wanted.candidate_blocks = request.candidate_blocks;
+  wanted.seed = request.seed;
+  wanted.steps_max = request.steps_max;
+  wanted.outputs_min = plan.may_decide ? outputs_decided : outputs_least;
+  wanted.threads = request.threads;
+  return request.translations->of(sides, recipes, wanted);
+}
 
 /// What one thread runs blocks with.
 struct Worker {
@@ -147,6 +174,7 @@ Result<PointResult> run_point(const Sides& sides, const Plan& plan, const PointR
       recipes_of(*sides.contract, request.seed, request.point, sampled, plan.symbolic);
   if (!recipes) return recipes.error();
   if (request.sampled != nullptr) *request.sampled = sampled;
+  const Translation* translation = translation_of(sides, plan, request, *recipes);
   Result<std::shared_ptr<const Point>> point =
       Point::make(options_of(plan, request), *std::move(recipes));
   if (!point) return point.error();
@@ -164,9 +192,12 @@ Result<PointResult> run_point(const Sides& sides, const Plan& plan, const PointR
   for (unsigned i = 0; i < threads; ++i)
     workers.push_back(std::unique_ptr<Worker>(new Worker{
         {*point, launch_of(sides, Side::reference, request)}, {*point, candidate_launch}}));
-  Order order(request.reference_blocks, request.candidate_blocks);
-  std::uint64_t total = (request.reference_blocks.end - request.reference_blocks.begin) +
-                        (request.candidate_blocks.end - request.candidate_blocks.begin);
+  std::vector<std::uint64_t> reference_blocks =
+      translation ? translation->reference_blocks : all_of(request.reference_blocks);
+  std::vector<std::uint64_t> candidate_blocks =
+      translation ? translation->candidate_blocks : all_of(request.candidate_blocks);
+  Order order(reference_blocks, candidate_blocks);
+  std::uint64_t total = order.size();
   std::size_t wave_size = workers.size() == 1 ? 1 : 16 * workers.size();
   bool stopped = false;
   for (std::uint64_t done = 0; !order.done() && !stopped;) {
@@ -180,7 +211,7 @@ Result<PointResult> run_point(const Sides& sides, const Plan& plan, const PointR
       if (!result.stopped) ledger.take(item.side, item.block, outcomes[i].written);
       if (!result.stopped && item.side == Side::candidate)
         ledger.note_reads(item.block, outcomes[i].initial_reads);
-      if (!result.stopped && request.remember_writers)
+      if (!result.stopped && request.remember_writers && !translation)
         note_writers(
             item.side == Side::reference ? result.reference_writers : result.candidate_writers,
             item.block, outcomes[i].written);
@@ -193,9 +224,15 @@ Result<PointResult> run_point(const Sides& sides, const Plan& plan, const PointR
   result.difference = ledger.first();
   result.precision = ledger.precision();
   result.compared = ledger.compared();
+  result.outputs = translation ? translation->outputs : result.compared;
+  result.blocks_run = total;
+  if (translation && request.remember_writers) {
+    result.reference_writers = translation->reference_writers;
+    result.candidate_writers = translation->candidate_writers;
+  }
   result.degree = ledger.degree();
   result.inconclusive = ledger.inconclusive();
-  result.blocks = request.reference_blocks.end - request.reference_blocks.begin;
+  result.blocks = request.reference_blocks.size();
   gather(workers, result);
   return result;
 }

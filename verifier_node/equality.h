@@ -8,22 +8,15 @@
 
 #include "ptx/field_run.h"
 #include "verifier_node/plan.h"
-#include "verifier_node/sides.h"
+#include "verifier_node/translation.h"
 
 namespace lathe::verifier_node {
-
-struct BlockRange {
-  std::uint64_t begin = 0, end = 0;
-};
 
 struct StoppedBlock {
   Side side = Side::candidate;
   std::uint64_t block = 0;
   ptx::Trap trap;
 };
-
-/// Which candidate blocks wrote each page of 1024 elements: where a witness is looked for.
-using Writers = std::map<std::pair<std::size_t, std::uint64_t>, std::vector<std::uint64_t>>;
 
 struct PointResult {
   std::optional<Difference> difference, precision;
@@ -32,6 +25,8 @@ struct PointResult {
   bool trusts_copies = false;  // As the order observer says.
   bool order_follows_all = true;
   std::uint64_t compared = 0, degree = 0, blocks = 0, steps = 0, peak_numbers = 0;
+  /// Of both sides, as numbers; and the outputs of all blocks, where some were not.
+  std::uint64_t blocks_run = 0, outputs = 0;
   std::unordered_set<std::uint64_t> inconclusive;
   ptx::field::Summary reference, candidate;
   std::vector<std::uint32_t> literals;  // f32 bits that either side read as a float.
@@ -48,6 +43,8 @@ struct PointRequest {
   unsigned threads = 1;  // The answer does not depend on how many.
   std::function<void(std::uint64_t, std::uint64_t)> progress;
   std::vector<std::string>* sampled = nullptr;
+  /// Null: all blocks are run.
+  Translations* translations = nullptr;
 };
 
 Result<PointResult> run_point(const Sides& sides, const Plan& plan, const PointRequest& request);

@@ -54,6 +54,7 @@ struct Findings {
   std::string verdict;  // "proved", "refuted", "undecided"; empty: not decided yet.
   std::string reason_code, reason;
   Proof proof;
+  std::uint64_t outputs_translated = 0;  // Of those compared: by blocks that others stand for.
   std::vector<std::string> sampled;
   std::array<CheckState, static_cast<std::size_t>(Check::count)> checks{};
   std::optional<Witness> witness;

@@ -120,6 +120,7 @@ Result<Done> Verifier::one_point(std::uint64_t number, PointResult& result) {
   request.reference_blocks = reference_range_;
   request.candidate_blocks = candidate_range_;
   request.threads = options_->threads;
+  request.translations = &translations_;
   std::vector<std::string> sampled;
   request.sampled = &sampled;
   request.progress = [&, number](std::uint64_t done, std::uint64_t total) {
@@ -136,11 +137,13 @@ void Verifier::take(const PointResult& result, std::uint64_t number) {
   Proof& proof = findings_.proof;
   proof.blocks = result.blocks;
   proof.blocks_total = sides_.reference.launch.blocks();
-  proof.outputs_compared = result.compared;
+  proof.outputs_compared = result.outputs;
+  findings_.outputs_translated = result.outputs - std::min(result.outputs, result.compared);
   proof.degree = std::max(proof.degree, result.degree);
   proof.points += plan_.points_each;
   if (!precision_) precision_ = result.precision;
   steps_ += result.steps;
+  blocks_run_ += result.blocks_run;
   // Keys are of one point: they are compared there.
   auto counts = [](ptx::field::Summary summary) {
     summary.unguarded_keys.clear();
@@ -318,10 +321,14 @@ Result<Findings> Verifier::run() {
                              ", whose integers are too many to be drawn");
     return std::move(findings_);
   }
+  std::string translated;
+  if (findings_.outputs_translated != 0)
+    translated =
+        ", " + std::to_string(findings_.outputs_translated) + " of them as translations of others";
   findings_.decide("proved", "equal",
                    "equal over the reals at " + std::to_string(findings_.proof.points) +
                        " points, " + std::to_string(findings_.proof.outputs_compared) +
-                       " outputs compared");
+                       " outputs compared" + translated);
   return std::move(findings_);
 }
 

@@ -65,7 +65,8 @@ class Verifier {
   std::unordered_set<std::uint32_t> other_sides_;  // Or makes with the other side of a tie.
   bool out_of_range_ = false;  // Magnitudes far from all that the reference reaches.
   std::int64_t unguarded_at_ = -1, divisor_at_ = -1;
-  std::uint64_t steps_ = 0;
+  std::uint64_t steps_ = 0, blocks_run_ = 0;
+  Translations translations_;
   std::optional<std::optional<Witness>> searched_;  // What search_sampled found.
   std::string drawn_;  // A tensor of integers that are too many to be drawn.
   bool trusts_copies_ = false;

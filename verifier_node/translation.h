@@ -1,0 +1,62 @@
+#pragma once
+
+// Which blocks need not be run as numbers, because others compute the same on other elements.
+// Blocks of both sides that write common elements, or one of which reads what another writes, are a
+// group. Two groups whose blocks are of the same kinds (ptx/trace.h), equally far from one another
+// in each tensor, differ by a renaming of the tensors' elements, each of which is a variable of its
+// own: what holds of one over the reals holds of the other.
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ptx/field_point.h"
+#include "ptx/trace.h"
+#include "verifier_node/sides.h"
+
+namespace lathe::verifier_node {
+
+struct BlockRange {
+  std::uint64_t begin = 0, end = 0;
+  std::uint64_t size() const { return end - begin; }
+};
+
+/// Which blocks wrote each page of 1024 elements: where a witness is looked for.
+using Writers = std::map<std::pair<std::size_t, std::uint64_t>, std::vector<std::uint64_t>>;
+
+struct TranslationRequest {
+  BlockRange reference_blocks, candidate_blocks;
+  std::uint64_t seed = 0, steps_max = 0;
+  /// Of the groups of one form so many are run that this many outputs are compared, and never less
+  /// than two.
+  std::uint64_t outputs_min = 0;
+  unsigned threads = 1;
+};
+
+struct Translation {
+  std::vector<std::uint64_t> reference_blocks, candidate_blocks;  // To be run; ascending.
+  std::uint64_t outputs = 0;  // Elements that blocks of the reference write, those left out too.
+  Writers reference_writers, candidate_writers;
+};
+
+/// Nothing where all blocks must be run: where control asks for data, where blocks meet in atomics
+/// or clusters, and where too few would be left out.
+std::optional<Translation> find_translation(const Sides& sides,
+                                            const std::vector<ptx::field::Recipe>& recipes,
+                                            const TranslationRequest& request);
+
+/// Of all points: integers that are drawn differ by point, and what they decide.
+class Translations {
+ public:
+  /// Null as above.
+  const Translation* of(const Sides& sides, const std::vector<ptx::field::Recipe>& recipes,
+                        const TranslationRequest& request);
+
+ private:
+  std::string known_by_;
+  bool known_ = false;
+  std::optional<Translation> translation_;
+};
+
+}  // namespace lathe::verifier_node
