@@ -105,7 +105,8 @@ class TraceDomain : public Bits {
   struct Memory {
     Region region;  // Without bytes where it is data.
     std::uint64_t address = 0, bytes = 0;
-    bool changes = false, written = false;
+    bool changes = false;
+    std::uint64_t written_begin = 0, written_end = 0;  // By the block, with what is between.
   };
   struct Range {
     std::uint32_t buffer = 0;

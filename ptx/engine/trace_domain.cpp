@@ -63,7 +63,7 @@ void TraceDomain::begin() {
   bases_.assign(memory_.size(), Traces::untouched);
   written_.clear();
   read_.clear();
-  for (Memory& memory : memory_) memory.written = false;
+  for (Memory& memory : memory_) memory.written_begin = memory.written_end = 0;
 }
 
 std::size_t TraceDomain::buffer_of(std::uint64_t address) {
@@ -203,15 +203,23 @@ void TraceDomain::append(std::vector<Range>& ranges, Range range) {
 void TraceDomain::note_read(const Region& region, std::uint64_t offset, std::uint64_t bytes) {
   std::size_t number = number_of(region);
   Memory& memory = memory_[number];
-  if (memory.written)
-    return refuse("a block reads of memory of the launch what it may have written");
+  std::uint64_t end = offset + bytes;
+  auto meets = [&](const Range& range) {
+    return range.buffer == number && range.begin < end && offset < range.end;
+  };
+  if (offset < memory.written_end && memory.written_begin < end &&
+      std::any_of(written_.begin(), written_.end(), meets))
+    return refuse("a block reads of the launch's memory what it wrote");
   if (memory.changes) append(read_, {static_cast<std::uint32_t>(number), offset, offset + bytes});
 }
 
 void TraceDomain::note_written(const Region& region, std::uint64_t offset, std::uint64_t bytes) {
   std::size_t number = number_of(region);
   if (region.bytes != nullptr) return refuse("a block writes what control depends on");
-  memory_[number].written = true;
+  Memory& memory = memory_[number];
+  if (memory.written_begin == memory.written_end) memory.written_begin = offset;
+  memory.written_begin = std::min(memory.written_begin, offset);
+  memory.written_end = std::max(memory.written_end, offset + bytes);
   append(written_, {static_cast<std::uint32_t>(number), offset, offset + bytes});
 }
 
