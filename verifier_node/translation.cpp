@@ -19,6 +19,8 @@ using ptx::field::Recipe;
 constexpr std::uint64_t key_stream = 0x7A4E, group_stream = 0x6209;
 /// Fewer blocks than that are run in no time.
 constexpr std::uint64_t blocks_least = 8;
+/// Of one form.
+constexpr std::uint64_t groups_most = 32;
 constexpr std::size_t spans_max = std::size_t{1} << 23;
 constexpr std::uint64_t page_elements = 1024;
 constexpr std::uint64_t symbolic_elements_max = std::uint64_t{1} << 28;
@@ -81,6 +83,7 @@ class Tracer {
                                  ? nullptr
                                  : reinterpret_cast<const std::byte*>(recipe.bytes.data()));
       out.changes.push_back(recipe.changes);
+      out.element_bytes.push_back(std::max(1u, ptx::width_of(recipe.type) / 8));
     }
     out.doubts_waits = doubts;
     out.key = philox64(request_.seed, key_stream, 0);
@@ -300,7 +303,8 @@ Writers Groups::writers(std::size_t number) const {
 std::vector<const Group*> chosen_of(const std::vector<Group>& groups, std::uint64_t form,
                                     const TranslationRequest& request) {
   std::uint64_t each = std::max<std::uint64_t>(1, groups.front().outputs);
-  std::uint64_t wanted = std::max<std::uint64_t>(2, (request.outputs_min + each - 1) / each);
+  std::uint64_t wanted =
+      std::clamp<std::uint64_t>((request.outputs_min + each - 1) / each, 2, groups_most);
   std::set<std::size_t> chosen{0, groups.size() - 1};
   for (std::uint64_t i = 0; chosen.size() < std::min<std::uint64_t>(wanted, groups.size()); ++i) {
     std::uint64_t drawn = philox64(request.seed, group_stream + form, i);

@@ -28,8 +28,8 @@ using Writers = std::map<std::pair<std::size_t, std::uint64_t>, std::vector<std:
 struct TranslationRequest {
   BlockRange reference_blocks, candidate_blocks;
   std::uint64_t seed = 0, steps_max = 0;
-  /// Of the groups of one form so many are run that this many outputs are compared, and never less
-  /// than two.
+  /// Of the groups of one form so many are run that this many outputs are compared, from two of
+  /// them to 32.
   std::uint64_t outputs_min = 0;
   unsigned threads = 1;
 };
