@@ -157,7 +157,7 @@ class TraceDomain : public Bits {
   enum class Defined : std::uint8_t { none, some, all };
   static Defined defined_of(const Region& region, std::uint64_t offset, unsigned bytes);
 
-  const Operation* operations_;
+  const Operation* operations_ = nullptr;
   std::vector<Operands> operands_;  // By operation.
   std::vector<Memory> memory_;
   std::vector<std::uint64_t> bases_;

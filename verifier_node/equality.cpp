@@ -66,11 +66,7 @@ std::vector<std::uint64_t> all_of(BlockRange range) {
   return blocks;
 }
 
-/// So many outputs show what shadows decide; where they decide nothing, few would do.
-constexpr std::uint64_t outputs_least = std::uint64_t{1} << 12;
-constexpr std::uint64_t outputs_decided = std::uint64_t{1} << 17;
-
-const Translation* translation_of(const Sides& sides, const Plan& plan, const PointRequest& request,
+const Translation* translation_of(const Sides& sides, const PointRequest& request,
                                   const std::vector<Recipe>& recipes) {
   if (request.translations == nullptr) return nullptr;
   TranslationRequest wanted;
@@ -78,7 +74,6 @@ const Translation* translation_of(const Sides& sides, const Plan& plan, const Po
   wanted.candidate_blocks = request.candidate_blocks;
   wanted.seed = request.seed;
   wanted.steps_max = request.steps_max;
-  wanted.outputs_min = plan.may_decide ? outputs_decided : outputs_least;
   wanted.threads = request.threads;
   return request.translations->of(sides, recipes, wanted);
 }
@@ -151,6 +146,43 @@ std::vector<ptx::OrderFinding> races_of(std::vector<std::unique_ptr<Worker>>& wo
   return races;
 }
 
+std::vector<std::unique_ptr<Worker>> make_workers(const Sides& sides, const PointRequest& request,
+                                                  const std::shared_ptr<const Point>& point) {
+  FieldLaunch candidate = launch_of(sides, Side::candidate, request);
+  candidate.watch_order = request.watch_order;
+  candidate.schedule = request.schedule;
+  // A cluster runs with the first of its blocks that is asked for, so one machine must be asked.
+  bool clusters = sides.shape(Side::reference).cluster_blocks() > 1 ||
+                  sides.shape(Side::candidate).cluster_blocks() > 1;
+  unsigned threads = clusters ? 1 : std::max(1u, request.threads);
+  std::vector<std::unique_ptr<Worker>> workers;
+  for (unsigned i = 0; i < threads; ++i)
+    workers.push_back(std::unique_ptr<Worker>(
+        new Worker{{point, launch_of(sides, Side::reference, request)}, {point, candidate}}));
+  return workers;
+}
+
+Translation::Blocks blocks_to_run(const Translation* translation, const PointRequest& request) {
+  if (translation == nullptr)
+    return {all_of(request.reference_blocks), all_of(request.candidate_blocks)};
+  return request.many ? translation->many : translation->few;
+}
+
+/// One block's end, while none has stopped.
+void take_outcome(const Item& item, FieldRunner::Outcome& outcome, bool remember, Ledger& ledger,
+                  PointResult& result) {
+  if (outcome.trap) {
+    result.stopped = StoppedBlock{item.side, item.block, *outcome.trap};
+    return;
+  }
+  bool reference = item.side == Side::reference;
+  ledger.take(item.side, item.block, outcome.written);
+  if (!reference) ledger.note_reads(item.block, outcome.initial_reads);
+  if (remember)
+    note_writers(reference ? result.reference_writers : result.candidate_writers, item.block,
+                 outcome.written);
+}
+
 PointOptions options_of(const Plan& plan, const PointRequest& request) {
   PointOptions options;
   options.seed = request.seed;
@@ -174,29 +206,16 @@ Result<PointResult> run_point(const Sides& sides, const Plan& plan, const PointR
       recipes_of(*sides.contract, request.seed, request.point, sampled, plan.symbolic);
   if (!recipes) return recipes.error();
   if (request.sampled != nullptr) *request.sampled = sampled;
-  const Translation* translation = translation_of(sides, plan, request, *recipes);
+  const Translation* translation = translation_of(sides, request, *recipes);
   Result<std::shared_ptr<const Point>> point =
       Point::make(options_of(plan, request), *std::move(recipes));
   if (!point) return point.error();
 
   PointResult result;
   Ledger ledger(*sides.contract, **point);
-  FieldLaunch candidate_launch = launch_of(sides, Side::candidate, request);
-  candidate_launch.watch_order = request.watch_order;
-  candidate_launch.schedule = request.schedule;
-  std::vector<std::unique_ptr<Worker>> workers;
-  // A cluster runs with the first of its blocks that is asked for, so one machine must be asked.
-  bool clusters = sides.shape(Side::reference).cluster_blocks() > 1 ||
-                  sides.shape(Side::candidate).cluster_blocks() > 1;
-  unsigned threads = clusters ? 1 : std::max(1u, request.threads);
-  for (unsigned i = 0; i < threads; ++i)
-    workers.push_back(std::unique_ptr<Worker>(new Worker{
-        {*point, launch_of(sides, Side::reference, request)}, {*point, candidate_launch}}));
-  std::vector<std::uint64_t> reference_blocks =
-      translation ? translation->reference_blocks : all_of(request.reference_blocks);
-  std::vector<std::uint64_t> candidate_blocks =
-      translation ? translation->candidate_blocks : all_of(request.candidate_blocks);
-  Order order(reference_blocks, candidate_blocks);
+  std::vector<std::unique_ptr<Worker>> workers = make_workers(sides, request, *point);
+  Translation::Blocks blocks = blocks_to_run(translation, request);
+  Order order(blocks.reference, blocks.candidate);
   std::uint64_t total = order.size();
   std::size_t wave_size = workers.size() == 1 ? 1 : 16 * workers.size();
   bool stopped = false;
@@ -207,14 +226,7 @@ Result<PointResult> run_point(const Sides& sides, const Plan& plan, const PointR
     for (std::size_t i = 0; i < wave.size() && !stopped; ++i, ++done) {
       const Item& item = wave[i];
       if (request.progress) request.progress(done + 1, total);
-      if (outcomes[i].trap) result.stopped = StoppedBlock{item.side, item.block, *outcomes[i].trap};
-      if (!result.stopped) ledger.take(item.side, item.block, outcomes[i].written);
-      if (!result.stopped && item.side == Side::candidate)
-        ledger.note_reads(item.block, outcomes[i].initial_reads);
-      if (!result.stopped && request.remember_writers && !translation)
-        note_writers(
-            item.side == Side::reference ? result.reference_writers : result.candidate_writers,
-            item.block, outcomes[i].written);
+      take_outcome(item, outcomes[i], request.remember_writers && !translation, ledger, result);
       stopped = result.stopped || ledger.first();
     }
     result.races = races_of(workers);
@@ -226,6 +238,7 @@ Result<PointResult> run_point(const Sides& sides, const Plan& plan, const PointR
   result.compared = ledger.compared();
   result.outputs = translation ? translation->outputs : result.compared;
   result.blocks_run = total;
+  result.many = !translation || request.many;
   if (translation && request.remember_writers) {
     result.reference_writers = translation->reference_writers;
     result.candidate_writers = translation->candidate_writers;

@@ -27,6 +27,7 @@ struct PointResult {
   std::uint64_t compared = 0, degree = 0, blocks = 0, steps = 0, peak_numbers = 0;
   /// Of both sides, as numbers; and the outputs of all blocks, where some were not.
   std::uint64_t blocks_run = 0, outputs = 0;
+  bool many = true;  // All blocks were run, or as many as shadows need.
   std::unordered_set<std::uint64_t> inconclusive;
   ptx::field::Summary reference, candidate;
   std::vector<std::uint32_t> literals;  // f32 bits that either side read as a float.
@@ -45,6 +46,8 @@ struct PointRequest {
   std::vector<std::string>* sampled = nullptr;
   /// Null: all blocks are run.
   Translations* translations = nullptr;
+  /// Shadows choose among pieces: of blocks that stand for others, many are run.
+  bool many = false;
 };
 
 Result<PointResult> run_point(const Sides& sides, const Plan& plan, const PointRequest& request);

@@ -15,8 +15,8 @@ bool is_float_like(Type type) {
 
 }  // namespace
 
-TraceDomain::TraceDomain(const TraceRequest& request)
-    : operations_(request.program->operations.data()), name_(request.key) {
+TraceDomain::TraceDomain(const TraceRequest& request) : name_(request.key) {
+  operations_ = request.program->operations.data();
   for (const Operation& op : request.program->operations) operands_.push_back(operands_of(op));
   for (std::size_t i = 0; i < request.buffers.size(); ++i) {
     Memory memory;

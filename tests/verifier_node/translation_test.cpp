@@ -41,10 +41,12 @@ std::uint64_t translated(const Report& report) {
   return at == std::string::npos ? 0 : std::stoull(report.json.substr(at + key.size()));
 }
 
-const std::string doubled = "mul.f32 %y, %x, 0f40000000;\n";
+const std::string doubled = "add.f32 %y, %x, %x;\n";
+/// The same two ways of x itself.
+const std::string multiplied = "mul.f32 %x, %x, 0f40000000;\n", added = "add.f32 %x, %x, %x;\n";
 
 TEST_CASE("of blocks that do the same on other elements few are run, and all count") {
-  Report report = verified(contract_for(doubled), kernel("add.f32 %y, %x, %x;\n"));
+  Report report = verified(contract_for(doubled), kernel("mul.f32 %y, %x, 0f40000000;\n"));
   INFO(report.json);
   CHECK(report.verdict == "proved");
   CHECK(report.proof.blocks == blocks);
@@ -61,7 +63,7 @@ TEST_CASE("which blocks stand for the others does not change the verdict") {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     Options options;
     options.seed = seed;
-    CHECK(verified(contract, kernel("add.f32 %y, %x, %x;\n"), options).verdict == "proved");
+    CHECK(verified(contract, kernel("mul.f32 %y, %x, 0f40000000;\n"), options).verdict == "proved");
     Report report = verified(contract, wrong, options);
     INFO(report.json);
     CHECK(report.verdict != "proved");
@@ -72,7 +74,7 @@ TEST_CASE("where a branch asks for data, all blocks are run") {
   std::string clamp =
       "setp.lt.f32 %p1, %x, 0f00000000;\nmov.b32 %y, %x;\n@%p1 bra over;\nbra out;\n"
       "over:\nmov.b32 %y, 0f00000000;\nout:\n";
-  Report report = verified(contract_for(clamp), kernel(clamp + "add.f32 %y, %y, 0f00000000;\n"));
+  Report report = verified(contract_for(added + clamp), kernel(multiplied + clamp));
   INFO(report.json);
   CHECK(translated(report) == 0);
   CHECK(report.verdict == "proved");
@@ -80,15 +82,15 @@ TEST_CASE("where a branch asks for data, all blocks are run") {
 
 TEST_CASE("a choice by data is part of the function, and is translated") {
   std::string chosen = "setp.lt.f32 %p1, %x, 0f00000000;\nselp.f32 %y, 0f00000000, %x, %p1;\n";
-  Report report = verified(contract_for(chosen), kernel("add.f32 %x, %x, 0f00000000;\n" + chosen));
+  Report report = verified(contract_for(added + chosen), kernel(multiplied + chosen));
   INFO(report.json);
   CHECK(report.verdict == "proved");
 }
 
 TEST_CASE("where blocks meet in atomics, all are run") {
-  std::string summed = "mov.b32 %y, %x;\nld.param.u64 %d1, [py];\n";
-  std::string added = summed + "red.global.add.f32 [%py], %x;\n";
-  Report report = verified(contract_for(doubled), kernel(added));
+  std::string summed = "mov.b32 %y, %x;\n";
+  Report report =
+      verified(contract_for(doubled), kernel(summed + "red.global.add.f32 [%py], %x;\n"));
   INFO(report.json);
   CHECK(translated(report) == 0);
   CHECK(report.verdict != "proved");
@@ -97,7 +99,7 @@ TEST_CASE("where blocks meet in atomics, all are run") {
 TEST_CASE("blocks of as many kinds as there are blocks are all run") {
   std::string body =
       "cvt.rn.f32.u32 %r1, %c;\nmul.f32 %r1, %r1, 0f3C800000;\nadd.f32 %y, %x, %r1;\n";
-  Report report = verified(contract_for(body), kernel(body + "add.f32 %y, %y, 0f00000000;\n"));
+  Report report = verified(contract_for(added + body), kernel(multiplied + body));
   INFO(report.json);
   CHECK(translated(report) == 0);
   CHECK(report.verdict == "proved");
