@@ -2,6 +2,7 @@
 
 #include "ptx/field_arithmetic.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace lathe::ptx::field {
@@ -32,6 +33,17 @@ Number combined(const Number& a, const Number& b) {
 void keep_only(Residues& r, Slots slots) {
   for (unsigned i = 0; i < slots_max; ++i)
     if ((slots >> i & 1) == 0) r[i] = 0;
+}
+
+/// A number that is a multiple of a maximum, and nothing beside it, in the slots where that is
+/// seen.
+template <class Term>
+Slots multiple_of(const Number& number, const Term& term, const Maximum& maximum,
+                  const Moduli& moduli) {
+  auto known = static_cast<Slots>(number.valid & maximum.valid & ~number.taint & ~maximum.taint &
+                                  ~moduli.zeros(term.r));
+  Slots same = moduli.same(number.r, moduli.mul(term.r, maximum.r));
+  return (known & ~same) != 0 ? Slots{0} : known;
 }
 
 bool signs_clash(const Number& a, const Number& b) {
@@ -199,7 +211,22 @@ Number Arithmetic::sum_of(const Number& a, const Number& b) {
       std::max(add_degrees(a.numerator, b.denominator), add_degrees(b.numerator, a.denominator));
   out.denominator = add_degrees(a.denominator, b.denominator);
   out.signs = sum_signs(a.signs, b.signs);
-  if ((a.term | b.term) != 0) out.term = sum_term(a.term, b.term);
+  if ((a.term | b.term) == 0) return out;
+  out.term = sum_term(a.term, b.term);
+  if (a.term == 0 || b.term == 0 || terms_[a.term].maximum == terms_[b.term].maximum) return out;
+  // c M(S) - c M(T) is not positive where c > 0 and S is part of T: the rescaling of an online
+  // softmax.
+  bool in_order = terms_[a.term].shadow > 0;
+  const Number &low = in_order ? a : b, &high = in_order ? b : a;
+  const Term &less = terms_[low.term], &more = terms_[high.term];
+  if (!(less.shadow > 0) || moduli_->add(less.r, more.r) != Residues{}) return out;
+  const Maximum& part = maxima_.at(less.maximum);
+  auto known = static_cast<Slots>(multiple_of(low, less, part, *moduli_) &
+                                  multiple_of(high, more, maxima_.at(more.maximum), *moduli_));
+  if (known != 0 && std::all_of(part.members.begin(), part.members.end(), [&](const auto& member) {
+        return maxima_.member(more.maximum, member.r, known);
+      }))
+    out.signs |= not_positive;
   return out;
 }
 
