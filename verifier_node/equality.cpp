@@ -216,6 +216,25 @@ PointOptions options_of(const Plan& plan, const PointRequest& request) {
   return options;
 }
 
+bool has_clusters(const Sides& sides) {
+  return sides.shape(Side::reference).cluster_blocks() > 1 ||
+         sides.shape(Side::candidate).cluster_blocks() > 1;
+}
+
+std::vector<std::unique_ptr<Worker>> make_workers(const Sides& sides, const PointRequest& request,
+                                                  const std::shared_ptr<const Point>& point,
+                                                  unsigned count, bool one_block) {
+  FieldLaunch candidate = launch_of(sides, Side::candidate, request);
+  candidate.watch_order = request.watch_order;
+  candidate.schedule = request.schedule;
+  candidate.one_block = one_block;
+  std::vector<std::unique_ptr<Worker>> workers;
+  for (unsigned i = 0; i < count; ++i)
+    workers.push_back(std::unique_ptr<Worker>(
+        new Worker{{point, launch_of(sides, Side::reference, request)}, {point, candidate}}));
+  return workers;
+}
+
 }  // namespace
 
 Result<PointResult> run_point(const Sides& sides, const Plan& plan, const PointRequest& request) {
@@ -231,24 +250,16 @@ Result<PointResult> run_point(const Sides& sides, const Plan& plan, const PointR
 
   PointResult result;
   Ledger ledger(*sides.contract, **point);
-  FieldLaunch candidate_launch = launch_of(sides, Side::candidate, request);
-  candidate_launch.watch_order = request.watch_order;
-  candidate_launch.schedule = request.schedule;
-  candidate_launch.one_block =
-      (translation ? translation->candidate_blocks.size() : request.candidate_blocks.size()) == 1;
-  std::vector<std::unique_ptr<Worker>> workers;
-  // A cluster runs with the first of its blocks that is asked for, so one machine must be asked.
-  bool clusters = sides.shape(Side::reference).cluster_blocks() > 1 ||
-                  sides.shape(Side::candidate).cluster_blocks() > 1;
-  unsigned threads = clusters ? 1 : std::max(1u, request.threads);
-  for (unsigned i = 0; i < threads; ++i)
-    workers.push_back(std::unique_ptr<Worker>(new Worker{
-        {*point, launch_of(sides, Side::reference, request)}, {*point, candidate_launch}}));
   std::vector<std::uint64_t> reference_blocks =
       translation ? translation->reference_blocks : all_of(request.reference_blocks);
   std::vector<std::uint64_t> candidate_blocks =
       translation ? translation->candidate_blocks : all_of(request.candidate_blocks);
   Order order(reference_blocks, candidate_blocks);
+  // A cluster runs with the first of its blocks that is asked for, so one machine must be asked.
+  bool clusters = has_clusters(sides);
+  std::vector<std::unique_ptr<Worker>> workers =
+      make_workers(sides, request, *point, clusters ? 1 : std::max(1u, request.threads),
+                   candidate_blocks.size() == 1);
   KeptPoint kept;
   if (request.kept != nullptr && !clusters)
     kept = {request.kept,
