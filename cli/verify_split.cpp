@@ -93,8 +93,9 @@ Json merge_proofs(const std::vector<Json>& ranges) {
   Json &scope = all["scope"], &bound = all["bound"];
   for (std::size_t i = 1; i < ranges.size(); ++i) {
     const Json& one = ranges[i];
-    for (const char* name : {"blocks", "outputs_compared", "stress_blocks"})
-      scope[name] = number(all, "scope", name) + number(one, "scope", name);
+    for (const char* name : {"blocks", "outputs_compared", "outputs_translated", "stress_blocks"})
+      if (scope.contains(name) || number(one, "scope", name) != 0)
+        scope[name] = number(all, "scope", name) + number(one, "scope", name);
     scope["points"] = std::min(number(all, "scope", "points"), number(one, "scope", "points"));
     bound["degree"] = std::max(number(all, "bound", "degree"), number(one, "bound", "degree"));
     bound["failure_probability"] = std::max(bound.value("failure_probability", 1.0),

@@ -219,6 +219,8 @@ class Machine {
   bool locate(Space space, std::uint64_t address, unsigned bytes, bool write, const Operation& op,
               unsigned lane, Location& out);
   bool find_buffer(std::uint64_t address, unsigned bytes, Location& out);
+  bool read_addresses(Warp& warp, const Operation& op, const Address& address, Mask active,
+                      Addresses& out);
   bool addresses_of(Warp& warp, const Operation& op, const Address& address, Mask active,
                     Addresses& out);
   bool locate_all(Warp& warp, const Operation& op, Mask active, unsigned bytes, Addresses& where,
@@ -227,12 +229,15 @@ class Machine {
                   Locations& out) {
     return locate_all(warp, op, active, bytes, where, out, op.access != AccessKind::read);
   }
-  bool locate_plain(const Operation& op, Mask active, unsigned bytes, bool write,
+  bool locate_plain(Space space, const Operation& op, Mask active, unsigned bytes, bool write,
                     const Addresses& where, Locations& out);
   void tell(const Operation& op, Mask active, unsigned bytes, const Locations& at,
             const Addresses& where, AccessKind kind, Mask unchanged, bool asynchronous);
   void load(Warp& warp, const Operation& op, Mask active);
   void store(Warp& warp, const Operation& op, Mask active);
+  bool bytes_taken(Warp& warp, const Operation& op, Mask active, Addresses& taken);
+  bool locate_sources(const Operation& op, Mask reads, const Addresses& taken,
+                      const Addresses& from, Locations& source);
   void copy_async(Warp& warp, const Operation& op, Mask active);
   void land(Warp& warp, const Copy& copy);
   void wait_async(Warp& warp, const Operation& op, Mask active);
@@ -370,6 +375,8 @@ class Machine {
                      const SharedMatrix& matrix, bool mn_major, unsigned rows, unsigned first_cell,
                      std::vector<std::uint64_t>& units);
   void scale_down(Lanes& lanes, Cell cell, Type type, std::uint32_t by);
+  bool tensor_blank(const TensorProduct& product, Block& from, Lanes& lanes,
+                    const SharedMatrix& matrix, bool mn_major, unsigned rows, unsigned first_cell);
   bool tensor_operands(TensorProduct& product, std::uint32_t rank);
   bool tensor_words(Block& from, Lanes& lanes, const SharedMatrix& matrix, unsigned es,
                     unsigned rows, unsigned first_cell, std::vector<std::uint64_t>& units);

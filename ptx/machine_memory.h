@@ -117,8 +117,8 @@ bool Machine<D, O>::locate(Space space, std::uint64_t address, unsigned bytes, b
 }
 
 template <class D, class O>
-bool Machine<D, O>::addresses_of(Warp& warp, const Operation& op, const Address& address,
-                                 Mask active, Addresses& out) {
+bool Machine<D, O>::read_addresses(Warp& warp, const Operation& op, const Address& address,
+                                   Mask active, Addresses& out) {
   auto offset = static_cast<std::uint64_t>(address.offset);
   if (!address.base.present()) {
     out.fill(offset);
@@ -127,24 +127,32 @@ bool Machine<D, O>::addresses_of(Warp& warp, const Operation& op, const Address&
   if (!bits_of(warp.lanes, address.base, active, op, "an address", out)) return false;
   std::uint64_t kept = address.base.width == 4 ? 0xFFFFFFFFu : ~std::uint64_t{0};
   for (std::uint64_t& each : out) each = (each + offset) & kept;
-  if constexpr (NotesControl<D>) d_.note_addresses(active, out);
+  return true;
+}
+
+template <class D, class O>
+bool Machine<D, O>::addresses_of(Warp& warp, const Operation& op, const Address& address,
+                                 Mask active, Addresses& out) {
+  if (!read_addresses(warp, op, address, active, out)) return false;
+  if constexpr (NotesControl<D>)
+    if (address.base.present()) d_.note_addresses(active, out);
   return true;
 }
 
 /// What most accesses are: all lanes in the block's own shared memory, or in one global buffer.
 /// False: to be looked at lane by lane, which also names what is wrong.
 template <class D, class O>
-bool Machine<D, O>::locate_plain(const Operation& op, Mask active, unsigned bytes, bool write,
-                                 const Addresses& where, Locations& out) {
+bool Machine<D, O>::locate_plain(Space space, const Operation& op, Mask active, unsigned bytes,
+                                 bool write, const Addresses& where, Locations& out) {
   Location common;
   std::uint64_t begin = 0, size = 0;
-  if (op.space == Space::shared && !op.multicast) {
+  if (space == Space::shared && !op.multicast) {
     common.region = &*here().shared;
     common.space = Space::shared;
     common.rank = rank();
     begin = run_.shared_base, size = shared_bytes_;
     if (begin + size > std::uint64_t{1} << rank_shift) return false;
-  } else if ((op.space == Space::global || op.space == Space::generic) && !op.multicast) {
+  } else if ((space == Space::global || space == Space::generic) && !op.multicast) {
     if (!find_buffer(where[first_lane(active)], bytes, common)) return false;
     const Buffer& buffer = run_.buffers[common.buffer];
     begin = buffer.address, size = buffer.bytes;
@@ -174,7 +182,8 @@ bool Machine<D, O>::locate_all(Warp& warp, const Operation& op, Mask active, uns
   for (unsigned lane = 0; lane < lane_count; ++lane)
     bits |= (active >> lane & 1) != 0 ? where[lane] : 0;
   bool aligned = (bits & (bytes - 1)) == 0;
-  if (aligned && active != 0 && locate_plain(op, active, bytes, write, where, out)) return true;
+  if (aligned && active != 0 && locate_plain(op.space, op, active, bytes, write, where, out))
+    return true;
   for (unsigned lane = 0; lane < lane_count; ++lane) {
     if ((active >> lane & 1) == 0) continue;
     if ((where[lane] & (bytes - 1)) != 0) {
@@ -286,47 +295,78 @@ void Machine<D, O>::land(Warp&, const Copy& copy) {
   if (copy.taken < copy.bytes) d_.zero(shared, copy.to + copy.taken, copy.bytes - copy.taken);
 }
 
+/// How many bytes each lane of a copy reads; the rest of what it writes is zero.
+template <class D, class O>
+bool Machine<D, O>::bytes_taken(Warp& warp, const Operation& op, Mask active, Addresses& taken) {
+  taken.fill(op.element_bytes);
+  if (op.fixed[0].present() &&
+      !controls(warp.lanes, op.fixed[0], active, op, "the size of a copy", taken))
+    return false;
+  Addresses ignored{};
+  if (op.fixed[1].present() &&
+      !controls(warp.lanes, op.fixed[1], active, op, "the predicate of a copy", ignored))
+    return false;
+  for (Mask left = active; left != 0; left &= left - 1) {
+    unsigned lane = first_lane(left);
+    if (taken[lane] > op.element_bytes) {
+      trap(TrapKind::bad_operand, "a copy reads more than it writes", op, lane);
+      return false;
+    }
+    if ((ignored[lane] & 1) != 0) taken[lane] = 0;
+  }
+  return true;
+}
+
+/// Where the lanes of `reads` read; of the others nothing is asked.
+template <class D, class O>
+bool Machine<D, O>::locate_sources(const Operation& op, Mask reads, const Addresses& taken,
+                                   const Addresses& from, Locations& source) {
+  if constexpr (NotesControl<D>) d_.note_addresses(reads, from);
+  std::uint64_t bits = 0, part = 0;
+  for (Mask left = reads; left != 0; left &= left - 1) {
+    bits |= from[first_lane(left)];
+    part |= taken[first_lane(left)] ^ op.element_bytes;
+  }
+  bool plain = part == 0 && (bits & (op.element_bytes - 1u)) == 0;
+  if (plain && locate_plain(Space::global, op, reads, op.element_bytes, false, from, source))
+    return true;
+  for (Mask left = reads; left != 0; left &= left - 1) {
+    unsigned lane = first_lane(left);
+    if ((from[lane] & (op.element_bytes - 1u)) != 0) {
+      trap(TrapKind::misaligned, "the source of a copy is not aligned", op, lane, from[lane]);
+      return false;
+    }
+    auto bytes = static_cast<unsigned>(taken[lane]);
+    if (!locate(Space::global, from[lane], bytes, false, op, lane, source[lane])) return false;
+    if (source[lane].space != Space::global) {
+      trap(TrapKind::unsupported, "a copy from a module variable", op, lane);
+      return false;
+    }
+  }
+  return true;
+}
+
 template <class D, class O>
 void Machine<D, O>::copy_async(Warp& warp, const Operation& op, Mask active) {
-  Addresses to{}, from{};
+  Addresses to{}, from{}, taken{};
   Locations at, source{};
   unsigned bytes = op.element_bytes;
   if (!locate_all(warp, op, active, bytes, to, at, true)) return;
-  if (!addresses_of(warp, op, op.source, active, from)) return;
+  if (!read_addresses(warp, op, op.source, active, from)) return;
+  if (!bytes_taken(warp, op, active, taken)) return;
   Mask reads = 0;
-  for (unsigned lane = 0; lane < lane_count; ++lane) {
-    if ((active >> lane & 1) == 0) continue;
-    std::uint64_t taken = bytes;
-    if (op.fixed[0].present()) {
-      auto size = control(warp.lanes, op.fixed[0], lane, op, "the size of a copy");
-      if (!size) return;
-      taken = *size;
-      if (taken > bytes)
-        return trap(TrapKind::bad_operand, "a copy reads more than it writes", op, lane);
-    }
-    if (op.fixed[1].present()) {
-      auto ignore = control(warp.lanes, op.fixed[1], lane, op, "the predicate of a copy");
-      if (!ignore) return;
-      if ((*ignore & 1) != 0) taken = 0;
-    }
-    if (taken != 0) {
-      reads |= Mask{1} << lane;
-      if ((from[lane] & (bytes - 1)) != 0)
-        return trap(TrapKind::misaligned, "the source of a copy is not aligned", op, lane,
-                    from[lane]);
-      if (!locate(Space::global, from[lane], static_cast<unsigned>(taken), false, op, lane,
-                  source[lane]))
-        return;
-      if (source[lane].space != Space::global)
-        return trap(TrapKind::unsupported, "a copy from a module variable", op, lane);
-    }
+  for (unsigned lane = 0; lane < lane_count; ++lane)
+    if ((active >> lane & 1) != 0 && taken[lane] != 0) reads |= Mask{1} << lane;
+  if (reads != 0 && !locate_sources(op, reads, taken, from, source)) return;
+  for (Mask left = active; left != 0; left &= left - 1) {
+    unsigned lane = first_lane(left);
     Copy copy{at[lane].offset,
               source[lane].offset,
               warp.groups[lane],
               source[lane].buffer,
               static_cast<std::uint8_t>(lane),
               static_cast<std::uint8_t>(bytes),
-              static_cast<std::uint8_t>(taken),
+              static_cast<std::uint8_t>(taken[lane]),
               warp.copies_made++};
     if (run_.schedule == AsyncSchedule::at_issue) {
       land(warp, copy);

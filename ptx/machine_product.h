@@ -134,6 +134,8 @@ bool Machine<D, O>::tensor_gather(const TensorProduct& p, Block& from, Lanes& la
                                   const SharedMatrix& matrix, bool mn_major, unsigned rows,
                                   unsigned first_cell, std::vector<std::uint64_t>& units) {
   unsigned es = p.element_bytes(), step = mn_major || matrix.words ? es : 4;
+  if constexpr (NotesControl<D>)
+    if (tensor_blank(p, from, lanes, matrix, mn_major, rows, first_cell)) return true;
   bool words = !mn_major && !matrix.words;
   if (words && tensor_words(from, lanes, matrix, es, rows, first_cell, units)) return true;
   for (unsigned row = 0; row < rows; ++row)
@@ -151,6 +153,26 @@ bool Machine<D, O>::tensor_gather(const TensorProduct& p, Block& from, Lanes& la
       if constexpr (O::active)
         if (units.empty() || units.back() != offset / 16) units.push_back(offset / 16);
     }
+  return true;
+}
+
+/// Where nothing of the operand is defined, for a domain that has no data.
+template <class D, class O>
+bool Machine<D, O>::tensor_blank(const TensorProduct& p, Block& from, Lanes& lanes,
+                                 const SharedMatrix& matrix, bool mn_major, unsigned rows,
+                                 unsigned first_cell) {
+  unsigned es = p.element_bytes();
+  const auto* units = wide_.units_of(matrix, {0, rows, 32 / es, es, mn_major, false},
+                                     {run_.shared_base, shared_bytes_});
+  if (units == nullptr || !d_.blank(*from.shared, *units)) return false;
+  for (unsigned row = 0; row < rows;) {
+    unsigned lane = (first_cell + row) % lane_count;
+    unsigned count = std::min(lane_count - lane, rows - row);
+    Mask mask = (count == lane_count ? every_lane : (Mask{1} << count) - 1) << lane;
+    for (unsigned byte = 0; byte < 32; byte += 4)
+      d_.lose(lanes, operand_cell(first_cell, row, byte).place, 4, mask);
+    row += count;
+  }
   return true;
 }
 

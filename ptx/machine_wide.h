@@ -72,20 +72,28 @@ class WideProducts {
     }
   }
 
- private:
   /// Which elements of a matrix: row-major by k for B, by mn for A.
   struct Part {
     unsigned begin = 0, mn = 0, k = 0, bytes = 0;
     bool mn_major = false, is_a = false;
   };
 
+  /// The units that a part touches, ascending; null where one lies outside of shared memory.
+  template <class Matrix>
+  const std::vector<std::uint64_t>* units_of(const Matrix& matrix, const Part& part,
+                                             Extent extent) {
+    const SharedOperand* found = operand(matrix, part, extent);
+    return found == nullptr ? nullptr : &found->units;
+  }
+
+ private:
   /// Null where an element lies outside of shared memory.
   template <class Matrix>
   const SharedOperand* operand(const Matrix& matrix, const Part& part, Extent extent) {
     std::array<std::uint64_t, 5> key{
         matrix.start | matrix.leading << 32, matrix.stride | std::uint64_t{matrix.swizzle} << 32,
         std::uint64_t{part.begin} << 32 | part.mn, std::uint64_t{part.k} << 32 | part.bytes,
-        (part.mn_major ? 2u : 0u) | (part.is_a ? 1u : 0u)};
+        (matrix.words ? 4u : 0u) | (part.mn_major ? 2u : 0u) | (part.is_a ? 1u : 0u)};
     auto [found, fresh] = operands_.try_emplace(key);
     SharedOperand& operand = found->second;
     if (!fresh) return &operand;

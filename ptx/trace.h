@@ -22,7 +22,8 @@ struct TraceRequest {
   std::span<const std::byte> parameters;
   /// By buffer. Null: data, of which nothing is known.
   std::vector<const std::byte*> contents;
-  std::vector<bool> changes;  // By buffer: who reads what of it is wanted too.
+  std::vector<std::uint64_t> element_bytes;  // By buffer.
+  std::vector<bool> changes;                 // By buffer: who reads what of it is wanted too.
   AsyncSchedule schedule = AsyncSchedule::at_issue;
   bool doubts_waits = false;         // Each wait that may give up does so once.
   std::uint64_t key = 0;             // Secret.

@@ -12,6 +12,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "ptx/bits.h"
@@ -70,6 +71,13 @@ class TraceDomain : public Bits {
     if (!keeps(region)) return Bits::poke(region, offset, bytes, bits);
     refuse("memory of the launch is set");
   }
+  void copy(Lanes& lanes, Cell to, const Lanes& from_lanes, Cell from, unsigned bytes) {
+    // Undefined before and after: nothing moves.
+    if (from_lanes.known.empty() && lanes.known.empty() && !whole(from_lanes, from) &&
+        !whole(lanes, to))
+      return;
+    Bits::copy(lanes, to, from_lanes, from, bytes);
+  }
   template <class Slots, class Places>
   bool read_all(Lanes& lanes, const Slots& slots, const Places& at, unsigned each, bool sign,
                 Mask mask);
@@ -81,6 +89,11 @@ class TraceDomain : public Bits {
   bool copy_lanes(Lanes& lanes, Spot to, Spot from,
                   const std::array<std::uint8_t, lane_count>& lane, Mask mask);
   bool copy_part(Lanes& lanes, Cell to, Cell from, unsigned bytes, Mask mask);
+
+  /// Whether these units of 16 bytes, ascending, have no byte that is defined.
+  static bool blank(const Region& memory, std::span<const std::uint64_t> units);
+  /// Makes a register of these lanes undefined.
+  static void lose(Lanes& lanes, Spot place, unsigned width, Mask mask);
 
   // Products are not computed.
 
@@ -104,7 +117,7 @@ class TraceDomain : public Bits {
   }
   struct Memory {
     Region region;  // Without bytes where it is data.
-    std::uint64_t address = 0, bytes = 0;
+    std::uint64_t address = 0, bytes = 0, element_bytes = 1;
     bool changes = false;
     std::uint64_t written_begin = 0, written_end = 0;  // By the block, with what is between.
   };
@@ -138,16 +151,18 @@ class TraceDomain : public Bits {
   void note_memory(const Region& memory, std::uint64_t offset, unsigned bytes);
   /// Whether lanes that are not defined as a whole have no byte that is.
   static bool blank(const Lanes& lanes, Spot place, unsigned width, Mask mask);
-  /// Makes a register of these lanes undefined.
-  static void lose(Lanes& lanes, Spot place, unsigned width, Mask mask);
+  static bool whole(const Lanes& lanes, Cell cell) {
+    return (lanes.defined[cell.number()] >> cell.lane & 1) != 0;
+  }
   enum class Defined : std::uint8_t { none, some, all };
   static Defined defined_of(const Region& region, std::uint64_t offset, unsigned bytes);
 
-  const Operation* operations_;
+  const Operation* operations_ = nullptr;
   std::vector<Operands> operands_;  // By operation.
   std::vector<Memory> memory_;
   std::vector<std::uint64_t> bases_;
-  std::size_t last_ = 0;  // Where an address was found.
+  std::size_t last_ = 0;                      // Where an address was found.
+  std::uint64_t lowest_ = ~std::uint64_t{0};  // Address of a buffer.
   std::vector<Range> written_, read_;
   std::uint32_t now_ = 0;
   TraceName name_;

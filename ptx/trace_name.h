@@ -36,16 +36,25 @@ class TraceName {
       std::uint64_t step = words[1] - words[0], bent = 0;
       for (unsigned i = 2; i < lane_count; ++i) bent |= (words[i] - words[i - 1]) ^ step;
       if (bent == 0) {
-        take(what * 2, words[0]);
+        take(what * 4, words[0]);
         return take(step, 0);
       }
     }
     Value sums{};
+    std::uint64_t high = 0;
+    for (std::uint64_t word : words) high |= word;
+    if (mask == every_lane && high >> 32 == 0) {
+      for (unsigned i = 0; i < lane_count; i += 2)
+        for (unsigned k = 0; k < 2; ++k)
+          sums[k] += folded((words[i] | words[i + 1] << 32) ^ added_[k][i], factors_[k][i]);
+      take(what * 4 + 3, sums[0]);
+      return take(sums[1], mask);
+    }
     for (Mask left = mask; left != 0; left &= left - 1) {
       auto i = static_cast<unsigned>(std::countr_zero(left));
       for (unsigned k = 0; k < 2; ++k) sums[k] += folded(words[i] ^ added_[k][i], factors_[k][i]);
     }
-    take(what * 2 + 1, sums[0]);
+    take(what * 4 + 1, sums[0]);
     take(sums[1], mask);
   }
 

@@ -67,11 +67,7 @@ std::vector<std::uint64_t> all_of(BlockRange range) {
   return blocks;
 }
 
-/// So many outputs show what shadows decide; where they decide nothing, few would do.
-constexpr std::uint64_t outputs_least = std::uint64_t{1} << 12;
-constexpr std::uint64_t outputs_decided = std::uint64_t{1} << 17;
-
-const Translation* translation_of(const Sides& sides, const Plan& plan, const PointRequest& request,
+const Translation* translation_of(const Sides& sides, const PointRequest& request,
                                   const std::vector<Recipe>& recipes) {
   if (request.translations == nullptr) return nullptr;
   TranslationRequest wanted;
@@ -79,7 +75,6 @@ const Translation* translation_of(const Sides& sides, const Plan& plan, const Po
   wanted.candidate_blocks = request.candidate_blocks;
   wanted.seed = request.seed;
   wanted.steps_max = request.steps_max;
-  wanted.outputs_min = plan.may_decide ? outputs_decided : outputs_least;
   wanted.threads = request.threads;
   return request.translations->of(sides, recipes, wanted);
 }
@@ -201,6 +196,12 @@ std::vector<ptx::OrderFinding> races_of(std::vector<std::unique_ptr<Worker>>& wo
   return races;
 }
 
+Translation::Blocks blocks_to_run(const Translation* translation, const PointRequest& request) {
+  if (translation == nullptr)
+    return {all_of(request.reference_blocks), all_of(request.candidate_blocks)};
+  return request.many ? translation->many : translation->few;
+}
+
 PointOptions options_of(const Plan& plan, const PointRequest& request) {
   PointOptions options;
   options.seed = request.seed;
@@ -243,23 +244,20 @@ Result<PointResult> run_point(const Sides& sides, const Plan& plan, const PointR
       recipes_of(*sides.contract, request.seed, request.point, sampled, plan.symbolic);
   if (!recipes) return recipes.error();
   if (request.sampled != nullptr) *request.sampled = sampled;
-  const Translation* translation = translation_of(sides, plan, request, *recipes);
+  const Translation* translation = translation_of(sides, request, *recipes);
   Result<std::shared_ptr<const Point>> point =
       Point::make(options_of(plan, request), *std::move(recipes));
   if (!point) return point.error();
 
   PointResult result;
   Ledger ledger(*sides.contract, **point);
-  std::vector<std::uint64_t> reference_blocks =
-      translation ? translation->reference_blocks : all_of(request.reference_blocks);
-  std::vector<std::uint64_t> candidate_blocks =
-      translation ? translation->candidate_blocks : all_of(request.candidate_blocks);
-  Order order(reference_blocks, candidate_blocks);
+  Translation::Blocks blocks = blocks_to_run(translation, request);
+  Order order(blocks.reference, blocks.candidate);
   // A cluster runs with the first of its blocks that is asked for, so one machine must be asked.
   bool clusters = has_clusters(sides);
   std::vector<std::unique_ptr<Worker>> workers =
       make_workers(sides, request, *point, clusters ? 1 : std::max(1u, request.threads),
-                   candidate_blocks.size() == 1);
+                   blocks.candidate.size() == 1);
   KeptPoint kept;
   if (request.kept != nullptr && !clusters)
     kept = {request.kept,
@@ -285,6 +283,7 @@ Result<PointResult> run_point(const Sides& sides, const Plan& plan, const PointR
   result.compared = ledger.compared();
   result.outputs = translation ? translation->outputs : result.compared;
   result.blocks_run = total;
+  result.many = !translation || request.many;
   if (translation && request.remember_writers) {
     result.reference_writers = translation->reference_writers;
     result.candidate_writers = translation->candidate_writers;

@@ -28,6 +28,7 @@ struct PointResult {
   std::uint64_t compared = 0, degree = 0, blocks = 0, steps = 0, peak_numbers = 0;
   /// Of both sides, as numbers; and the outputs of all blocks, where some were not.
   std::uint64_t blocks_run = 0, outputs = 0;
+  bool many = true;  // All blocks were run, or as many as shadows need.
   std::unordered_set<std::uint64_t> inconclusive;
   ptx::field::Summary reference, candidate;
   std::vector<std::uint32_t> literals;  // f32 bits that either side read as a float.
@@ -49,6 +50,8 @@ struct PointRequest {
   /// Null: the reference is run.
   Kept* kept = nullptr;
   Digest reference;  // Its name, where something is kept.
+  /// Shadows choose among pieces: of blocks that stand for others, many are run.
+  bool many = false;
 };
 
 Result<PointResult> run_point(const Sides& sides, const Plan& plan, const PointRequest& request);

@@ -117,7 +117,6 @@ Plan make_plan(const ptx::Module& reference, const ptx::Module& candidate, const
                         plan.boundaries.end());
   if (squares.size() <= 3) plan.squares.assign(squares.begin(), squares.end());
   plan.linked = uses.exponential || uses.root_or_log;
-  plan.may_decide = uses.comparison || uses.branch_on_float;
   plan.ties = uses.branch_on_float && !uses.division;
   // Sums of products of small primes are exact in doubles.
   if (uses.matrix) plan.prime_bits = 23;

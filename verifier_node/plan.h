@@ -25,8 +25,6 @@ struct Plan {
   bool ties = false;
   /// More runs than one are for what shadows decide: where they decided nothing, one will do.
   bool one_if_undecided = false;
-  /// Either program compares floats, or chooses between them.
-  bool may_decide = false;
   bool strict_maximum = true;  // False: the winner by shadow, with many points.
   std::vector<std::uint32_t> squares;
   std::vector<double> boundaries;

@@ -19,6 +19,10 @@ using ptx::field::Recipe;
 constexpr std::uint64_t key_stream = 0x7A4E, group_stream = 0x6209;
 /// Fewer blocks than that are run in no time.
 constexpr std::uint64_t blocks_least = 8;
+/// Of one form: so many groups, or so many outputs, are enough for shadows to see a function's
+/// pieces.
+constexpr std::uint64_t groups_few = 2, groups_most = 32;
+constexpr std::uint64_t outputs_many = std::uint64_t{1} << 17;
 constexpr std::size_t spans_max = std::size_t{1} << 23;
 constexpr std::uint64_t page_elements = 1024;
 constexpr std::uint64_t symbolic_elements_max = std::uint64_t{1} << 28;
@@ -81,6 +85,7 @@ class Tracer {
                                  ? nullptr
                                  : reinterpret_cast<const std::byte*>(recipe.bytes.data()));
       out.changes.push_back(recipe.changes);
+      out.element_bytes.push_back(std::max(1u, ptx::width_of(recipe.type) / 8));
     }
     out.doubts_waits = doubts;
     out.key = philox64(request_.seed, key_stream, 0);
@@ -298,16 +303,30 @@ Writers Groups::writers(std::size_t number) const {
 
 /// The first group, the last, and others as they are drawn.
 std::vector<const Group*> chosen_of(const std::vector<Group>& groups, std::uint64_t form,
-                                    const TranslationRequest& request) {
-  std::uint64_t each = std::max<std::uint64_t>(1, groups.front().outputs);
-  std::uint64_t wanted = std::max<std::uint64_t>(2, (request.outputs_min + each - 1) / each);
+                                    std::uint64_t seed, std::uint64_t wanted) {
   std::set<std::size_t> chosen{0, groups.size() - 1};
   for (std::uint64_t i = 0; chosen.size() < std::min<std::uint64_t>(wanted, groups.size()); ++i) {
-    std::uint64_t drawn = philox64(request.seed, group_stream + form, i);
+    std::uint64_t drawn = philox64(seed, group_stream + form, i);
     chosen.insert(i < 8 * wanted ? drawn % groups.size() : i - 8 * wanted);
   }
   std::vector<const Group*> out;
   for (std::size_t i : chosen) out.push_back(&groups[i]);
+  return out;
+}
+
+Translation::Blocks blocks_of(const Groups& groups, std::uint64_t seed, bool many) {
+  Translation::Blocks out;
+  std::uint64_t form = 0;
+  for (const std::vector<Group>& alike : groups.forms()) {
+    std::uint64_t each = std::max<std::uint64_t>(1, alike.front().outputs);
+    std::uint64_t wanted = std::clamp(outputs_many / each, groups_few, groups_most);
+    for (const Group* group : chosen_of(alike, form++, seed, many ? wanted : groups_few))
+      for (std::uint32_t node : group->nodes)
+        (groups.of_reference(node) ? out.reference : out.candidate)
+            .push_back(groups.block_of(node));
+  }
+  std::sort(out.reference.begin(), out.reference.end());
+  std::sort(out.candidate.begin(), out.candidate.end());
   return out;
 }
 
@@ -340,17 +359,10 @@ std::optional<Translation> find_translation(const Sides& sides, const std::vecto
   Groups groups(std::move(nodes), recipes, *sides.contract);
   if (!groups.find()) return std::nullopt;
   Translation out;
-  std::uint64_t form = 0;
-  for (const std::vector<Group>& alike : groups.forms())
-    for (const Group* group : chosen_of(alike, form++, request))
-      for (std::uint32_t node : group->nodes)
-        (groups.of_reference(node) ? out.reference_blocks : out.candidate_blocks)
-            .push_back(groups.block_of(node));
+  out.few = blocks_of(groups, request.seed, false);
+  out.many = blocks_of(groups, request.seed, true);
   // Where little is left out, nothing is.
-  if (4 * (out.reference_blocks.size() + out.candidate_blocks.size()) > 3 * total)
-    return std::nullopt;
-  std::sort(out.reference_blocks.begin(), out.reference_blocks.end());
-  std::sort(out.candidate_blocks.begin(), out.candidate_blocks.end());
+  if (4 * (out.few.reference.size() + out.few.candidate.size()) > 3 * total) return std::nullopt;
   out.outputs = groups.outputs();
   out.reference_writers = groups.writers(0);
   out.candidate_writers = groups.writers(1);

@@ -28,14 +28,16 @@ using Writers = std::map<std::pair<std::size_t, std::uint64_t>, std::vector<std:
 struct TranslationRequest {
   BlockRange reference_blocks, candidate_blocks;
   std::uint64_t seed = 0, steps_max = 0;
-  /// Of the groups of one form so many are run that this many outputs are compared, and never less
-  /// than two.
-  std::uint64_t outputs_min = 0;
   unsigned threads = 1;
 };
 
 struct Translation {
-  std::vector<std::uint64_t> reference_blocks, candidate_blocks;  // To be run; ascending.
+  struct Blocks {
+    std::vector<std::uint64_t> reference, candidate;  // Ascending.
+  };
+  /// To be run: two groups of each form, which show that it is equal; and, where shadows choose
+  /// among pieces of a function, so many that they see them.
+  Blocks few, many;
   std::uint64_t outputs = 0;  // Elements that blocks of the reference write, those left out too.
   Writers reference_writers, candidate_writers;
 };

@@ -24,6 +24,13 @@ class Verifier {
   /// How far a run of a point is, or of the stress inputs, which come after all of them.
   void tell(std::uint64_t run, std::uint64_t done, std::uint64_t total) const;
   void take(const PointResult& result, std::uint64_t number);
+  /// Whether shadows have chosen among pieces of a function.
+  bool decided_by_shadows() const {
+    auto decisions = [](const ptx::field::Summary& summary) {
+      return summary.comparisons + summary.winners + summary.floors;
+    };
+    return decisions(reference_) + decisions(candidate_) != 0;
+  }
   void finish_points();
   void look_at_drawn_tensors();
 

@@ -15,8 +15,8 @@ bool is_float_like(Type type) {
 
 }  // namespace
 
-TraceDomain::TraceDomain(const TraceRequest& request)
-    : operations_(request.program->operations.data()), name_(request.key) {
+TraceDomain::TraceDomain(const TraceRequest& request) : name_(request.key) {
+  operations_ = request.program->operations.data();
   for (const Operation& op : request.program->operations) operands_.push_back(operands_of(op));
   for (std::size_t i = 0; i < request.buffers.size(); ++i) {
     Memory memory;
@@ -26,7 +26,9 @@ TraceDomain::TraceDomain(const TraceRequest& request)
     memory.region.global = true;
     memory.address = request.buffers[i].address;
     memory.bytes = request.buffers[i].bytes;
+    memory.element_bytes = request.element_bytes[i];
     memory.changes = request.changes[i];
+    lowest_ = std::min(lowest_, memory.address);
     memory_.push_back(std::move(memory));
   }
 }
@@ -74,18 +76,22 @@ std::size_t TraceDomain::buffer_of(std::uint64_t address) {
   return memory_.size();
 }
 
-/// Elements lie in all blocks of a kind alike within sixteen bytes.
+/// Blocks of a kind are apart by whole elements.
 std::uint64_t TraceDomain::base_of(std::size_t buffer, std::uint64_t address) {
   std::uint64_t& base = bases_[buffer];
   if (base == Traces::untouched) {
     base = address - memory_[buffer].address;
-    name_.take(tag(Note::base, static_cast<unsigned>(buffer)), base % 16);
+    name_.take(tag(Note::base, static_cast<unsigned>(buffer)),
+               base % memory_[buffer].element_bytes);
   }
   return memory_[buffer].address + base;
 }
 
 void TraceDomain::note_addresses(Mask mask, const Words& addresses) {
   if (mask == 0) return;
+  std::uint64_t all = 0;
+  for (unsigned i = 0; i < lane_count; ++i) all |= (mask >> i & 1) != 0 ? addresses[i] : 0;
+  if (all < lowest_) return name_.take(tag(Note::address), mask, addresses);
   std::size_t buffer = buffer_of(addresses[static_cast<unsigned>(std::countr_zero(mask))]);
   bool one = buffer < memory_.size();
   for (Mask left = mask; left != 0 && one; left &= left - 1) {
@@ -115,8 +121,20 @@ void TraceDomain::note_piece(std::uint64_t address, std::uint64_t shared, std::u
   name_.take(tag(Note::piece, address != 0 ? 1 : 0), shared << 32 | bytes);
 }
 
+bool TraceDomain::blank(const Region& memory, std::span<const std::uint64_t> units) {
+  if (units.empty()) return true;
+  if (memory.defined == nullptr) return false;
+  std::uint64_t begin = 16 * units.front(), end = 16 * units.back() + 16;
+  if (std::memchr(memory.defined + begin, 1, end - begin) == nullptr) return true;
+  return std::none_of(units.begin(), units.end(), [&](std::uint64_t unit) {
+    return defined_of(memory, 16 * unit, 16) != Defined::none;
+  });
+}
+
 bool TraceDomain::blank(const Lanes& lanes, Spot place, unsigned width, Mask mask) {
   if (lanes.known.empty()) return true;
+  if (mask == every_lane)
+    return std::memchr(lanes.known.data() + place, 1, std::size_t{width} * lane_count) == nullptr;
   for (Mask left = mask; left != 0; left &= left - 1) {
     auto i = static_cast<unsigned>(std::countr_zero(left));
     if (std::memchr(lanes.known.data() + place + i * width, 1, width) != nullptr) return false;
@@ -186,6 +204,13 @@ TraceDomain::Defined TraceDomain::defined_of(const Region& region, std::uint64_t
                                              unsigned bytes) {
   if (region.global) return region.bytes == nullptr ? Defined::none : Defined::all;
   if (region.defined == nullptr) return Defined::all;
+  if (bytes == 16 || bytes == 8) {
+    std::array<std::uint64_t, 2> words{};
+    std::memcpy(words.data(), region.defined + offset, bytes);
+    if (bytes == 8) words[1] = words[0];
+    if ((words[0] | words[1]) == 0) return Defined::none;
+    return (words[0] & words[1]) == 0x0101010101010101u ? Defined::all : Defined::some;
+  }
   std::uint8_t any = 0, all = 1;
   for (unsigned i = 0; i < bytes; ++i)
     any |= region.defined[offset + i], all &= region.defined[offset + i];
@@ -332,8 +357,9 @@ void TraceDomain::multiply(Lanes& lanes, const Mma& mma) {
 
 bool TraceDomain::multiply_wide(Lanes& lanes, const Region& memory, const WideMma& wide) {
   if (wide.order == nullptr) return false;
-  for (std::uint64_t unit : wide.a_units) note_memory(memory, 16 * unit, 16);
-  for (std::uint64_t unit : wide.b_units) note_memory(memory, 16 * unit, 16);
+  for (std::span<const std::uint64_t> units : {wide.a_units, wide.b_units})
+    if (!blank(memory, units))
+      for (std::uint64_t unit : units) note_memory(memory, 16 * unit, 16);
   unsigned which = 0;
   if (wide.a_offsets == nullptr)
     for (unsigned i = 0; i < wide.order->shape.a_registers; ++i)
