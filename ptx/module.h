@@ -82,6 +82,9 @@ struct Variable {
   std::vector<std::uint8_t> initial;         // Little-endian; empty: zero.
   bool relocated = false;  // `initial` has zeros where the text has the address of a symbol.
   Span span;
+  // In `.shared .b8 a[4], b[8];` the words before the first name, which all names share, and the
+  // name with what follows it.
+  Span words, declarator;
 };
 
 /// `.loc 1 20 5`, `.pragma "..";`, `.callprototype` and other lines in a body that carry no

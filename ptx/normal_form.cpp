@@ -111,6 +111,14 @@ void write_words(Writer& out, const Module& module, const Span& span, Names* nam
   }
 }
 
+/// One declaration for each name, also where several share their words.
+void write_variable(Writer& out, const Module& module, const Variable& variable) {
+  write_words(out, module, variable.words, nullptr);
+  write_words(out, module, variable.declarator, nullptr);
+  out.word(";");
+  out.line();
+}
+
 bool is_debug(const Directive& directive) {
   return directive.text.starts_with(".loc") || directive.text.starts_with(".file") ||
          directive.text.starts_with(".section");
@@ -151,13 +159,14 @@ void write_statement(Writer& out, const Module& module, const Function& function
     case Statement::Kind::close_scope:
       names.close();
       break;
-    case Statement::Kind::instruction:
     case Statement::Kind::variable:
+      write_variable(out, module, function.variables[statement.index]);
+      return;
+    case Statement::Kind::instruction:
       break;
   }
   bool renames = statement.kind == Statement::Kind::instruction;
   write_words(out, module, statement.span, renames ? &names : nullptr);
-  if (statement.kind == Statement::Kind::variable) out.word(";");
   out.line();
 }
 
@@ -198,11 +207,7 @@ std::string normal_form(const Module& module) {
     write_words(out, module, directive.span, nullptr);
     out.line();
   }
-  for (const Variable& variable : module.variables) {
-    write_words(out, module, variable.span, nullptr);
-    out.word(";");
-    out.line();
-  }
+  for (const Variable& variable : module.variables) write_variable(out, module, variable);
   for (const Function& function : module.functions) write_function(out, module, function);
   return out.take();
 }

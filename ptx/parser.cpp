@@ -225,10 +225,13 @@ bool Parser::declaration(std::vector<std::string_view> linkage, const Span& begi
   first.attributes = std::move(linkage);
   if (!variable_words(first, lanes)) return false;
   if (first.space.empty()) return complain("a state space", ".global, .const, .shared or .param");
+  first.words = from(begin);
   do {
     Variable variable = first;
+    Span name = token_.span;
     if (!count_part() || !variable_name(variable, lanes)) return false;
     variable.span = from(begin);
+    variable.declarator = from(name);
     module_.variables.push_back(std::move(variable));
   } while (take(','));
   return expect(';', "after the variable");

@@ -155,10 +155,13 @@ bool Parser::body_variable(Function& function) {
         "found `" + std::string(text_of(begin).substr(0, 40)) + "` where a statement is expected",
         ".reg, .shared, .local, .param, .const, .global, .loc, .pragma, "
         ".callprototype, .branchtargets or .calltargets stand here");
+  first.words = from(begin);
   do {
     Variable variable = first;
+    Span name = token_.span;
     if (!count_part() || !variable_name(variable, lanes)) return false;
     variable.span = from(begin);
+    variable.declarator = from(name);
     function.variables.push_back(std::move(variable));
     push(function, Statement::Kind::variable, function.variables.size() - 1, from(begin));
   } while (take(','));

@@ -71,8 +71,22 @@ TEST_CASE("a register of four lanes is not one of one") {
   CHECK(vector != normal(".reg .v4 .b32 q; mov.b32 q.y, 1;"));
 }
 
+TEST_CASE("variables that share a declaration are those declared one by one") {
+  auto with = [](const std::string& variables) {
+    return normal(variables + " .reg .b32 r; mov.u32 r, b;");
+  };
+  std::string shared = with(".shared .align 4 .b8 a[4], b[8];");
+  CHECK(shared == with(".shared .align 4 .b8 a[4]; .shared .align 4 .b8 b[8];"));
+  CHECK(shared != with(".shared .align 4 .b8 a[4], b[4];"));
+  CHECK(shared != with(".shared .align 4 .b8 a[4]; .shared .b8 b[8];"));
+}
+
 TEST_CASE("a normal form parses and is its own normal form") {
-  std::vector<std::string> texts{around(plain), around(".reg .v4 .b32 q; mov.b32 q.x, 1;")};
+  std::vector<std::string> texts{around(plain), around(".reg .v4 .b32 q; mov.b32 q.x, 1;"),
+                                 around(".reg .b32 r; .shared .b8 a[4], b[8]; mov.u32 r, b;"),
+                                 ".version 9.0\n.target sm_100a\n.address_size 64\n"
+                                 ".extern .shared .align 16 .b8 a, b[];\n"
+                                 ".global .b32 c[2] = {1, 2}, d;\n"};
   for (const std::filesystem::path& path : shipped_ptx()) texts.push_back(slurp(path));
   for (const std::string& text : texts) {
     Parsed parsed = parse(text, "a.ptx");
