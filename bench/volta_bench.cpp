@@ -37,6 +37,9 @@ struct Verdict {
   std::uint32_t dynamic_shared_bytes;
   Kernel reference, candidate;
   bool racy = false;
+  /// Equal over the reals, which is all that Volta asks; but the candidate's tensor cores take f16
+  /// where the reference multiplies f32, and the right verdict says so.
+  bool narrower = false;
 };
 
 std::string text_of(const fs::path& path) {
@@ -198,11 +201,13 @@ std::vector<Verdict> verdicts() {
       "input:f32:150528:input weight:f32:34848:input bias:f32:96:input output:f32:290400:output",
       {2364, 1, 1}, 0, {"05_conv2d_llm/Conv2D-ref.ptx", {256, 1, 1}},
       {"05_conv2d_llm/Conv2D-opt.ptx", {256, 1, 1}}, true);
-  for (int i = 1; i <= 3; ++i)
+  for (int i = 1; i <= 3; ++i) {
     add("MatMul-1-32x32, GEMM-" + std::to_string(i),
         "A:f32:32x4096:input B:f32:4096x32/4096:input C:f32:32x32/4096:inout", {16384, 1, 1}, 0,
         {"06_agent_gemm/MatMul-1-ref_32x32.ptx", {512, 1, 1}},
         {"06_agent_gemm/GEMM-" + std::to_string(i) + ".ptx", {512, 1, 1}});
+    all.back().narrower = i == 3;
+  }
   for (const auto& [size, rows, columns] :
        {std::tuple{"32x32x32", "32", "32"}, {"64x32x32", "64", "32"}, {"64x64x32", "64", "64"}}) {
     std::string shape = std::string("A:f16:") + rows +
@@ -275,8 +280,10 @@ bool right(const Verdict& verdict, const fs::path& kernels,
   said = report->verdict + " " + report->reason_code + ": " + report->reason;
   if (report->verdict == "proved") said += bound;
   if (verdict.racy) return report->verdict == "refuted" && report->reason_code == "race";
-  if (report->verdict != "proved" || verdict.reference.file == verdict.candidate.file)
-    return report->verdict == "proved";
+  bool equal = verdict.narrower
+                   ? report->verdict == "undecided" && report->reason_code == "precision"
+                   : report->verdict == "proved";
+  if (!equal || verdict.reference.file == verdict.candidate.file) return equal;
   // The reference's own races: it against itself, its order watched, once where it is several
   // pairs' reference.
   static std::map<std::string, bool> known;

@@ -189,15 +189,8 @@ class Bits : public BitsValues {
   bool read_all(Lanes& lanes, const Slots& slots, const Places& at, unsigned each, bool sign,
                 Mask mask) {
     auto total = static_cast<unsigned>(each * slots.size());
-    bool set = true;
-    if (total == 4) {
-      for (unsigned i = 0; i < lane_count; ++i)
-        if ((mask >> i & 1) != 0) set &= four_set(*at[i].region, at[i].offset);
-    } else {
-      for (unsigned i = 0; i < lane_count && set; ++i)
-        set = (mask >> i & 1) == 0 || is_set(*at[i].region, at[i].offset, total);
-    }
-    if (!set) return false;
+    for (unsigned i = 0; i < lane_count; ++i)
+      if ((mask >> i & 1) != 0 && !is_set(*at[i].region, at[i].offset, total)) return false;
     with_bytes(each, [&](auto word) {
       for (std::size_t k = 0; k < slots.size(); ++k) {
         std::byte* to = lanes.bytes.data() + slots[k].place;
@@ -437,12 +430,6 @@ class Bits : public BitsValues {
   static void fill_above(std::byte* at, std::size_t bytes, std::size_t width, bool sign) {
     bool ones = sign && (std::to_integer<unsigned>(at[bytes - 1]) & 0x80) != 0;
     std::memset(at + bytes, ones ? 0xFF : 0, width - bytes);
-  }
-  static bool four_set(const Region& region, std::uint64_t offset) {
-    if (region.defined == nullptr) return true;
-    std::uint32_t four;
-    std::memcpy(&four, region.defined + offset, 4);
-    return four == 0x01010101u;
   }
   /// Whether all of some bytes of memory are defined.
   static bool is_set(const Region& region, std::uint64_t offset, unsigned bytes) {
