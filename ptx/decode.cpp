@@ -168,7 +168,7 @@ bool Decoder::instruction(const Instruction& instruction, std::uint32_t number) 
   if (match->effect == Effect::unmodelled && instruction.opcode == "call")
     if (const Function* callee = callee_of(instruction)) return call(instruction, *callee);
   std::string rule = broken_operands(instruction, *match->row);
-  if (!rule.empty() && unchecked_operands(instruction)) {
+  if (!rule.empty() && has_unlooked_operand()) {
     emit(Effect::unmodelled);
     return true;
   }
@@ -176,8 +176,9 @@ bool Decoder::instruction(const Instruction& instruction, std::uint32_t number) 
     return complain("`" + std::string(instruction.opcode) + "`: " + rule,
                     "the form is " + std::string(match->row->signature.text));
   bool done = match->effect == Effect::none ? meaning(*match) : effect(*match);
-  if (!done || error_) {
-    if (!unchecked_operands(instruction)) return false;
+  bool untold = done && !error_ && is_beyond_manual(instruction, *match->row);
+  if (!done || error_ || untold) {
+    if (!untold && !has_unlooked_operand()) return false;
     error_.reset();  // The assembler takes it all the same, and nobody says what it does.
     program_.operations.resize(first);
     emit(Effect::unmodelled);

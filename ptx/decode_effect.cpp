@@ -202,12 +202,16 @@ bool Decoder::plain(const FormMatch& match) {
   return true;
 }
 
-/// Two numbers of 4 bits have registers of 8.
+/// Two numbers of 4 bits have registers of 8, two of 6 or 8 bits have registers of 16.
 bool Decoder::narrow_fits(const Operand& operand, Type type) {
-  if (type != Type::e2m1x2) return true;
+  static constexpr std::array pairs{Type::e4m3x2, Type::e5m2x2, Type::e3m2x2, Type::e2m3x2};
+  bool bytes = std::find(pairs.begin(), pairs.end(), type) != pairs.end();
+  if (type != Type::e2m1x2 && !bytes) return true;
+  unsigned bits = bytes ? 16 : 8;
   std::optional<Named> named = find(operand.text);
-  if (named && named->kind == Named::Kind::registers && named->bits != 8)
-    return complain(operand, "a register of 8 bits is expected for ." + std::string(name_of(type)));
+  if (named && named->kind == Named::Kind::registers && named->bits != bits)
+    return complain(operand, "a register of " + std::to_string(bits) + " bits is expected for ." +
+                                 std::string(name_of(type)));
   return true;
 }
 

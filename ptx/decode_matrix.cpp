@@ -40,8 +40,7 @@ bool Decoder::matrix(const FormMatch& match) {
   const Operand& moved = now_->operands[load ? 0 : 1];
   std::vector<const Operand*> parts = elements(moved);
   unsigned count = (has("x4") ? 4 : has("x2") ? 2 : 1) * (rows16 ? 2 : 1);
-  if (parts.size() != count)
-    return complain(moved, "a vector of " + std::to_string(count) + " is expected");
+  if (!product_vector(moved, count)) return false;
   std::vector<Slot> slots;
   for (const Operand* part : parts)
     slots.push_back(load ? destination(*part, Type::b32) : source(*part, Type::b32));
@@ -123,6 +122,9 @@ bool Decoder::multiply_scaled(const FormMatch& match) {
       return complain(operands[i], "the scales are a register");
     source(operands[i], Type::b32);
     if (error_ || !product_vector(operands[i + 1], 2)) return false;
+    for (const Operand* part : elements(operands[i + 1]))
+      if (part->kind != Operand::Kind::integer)
+        return complain(*part, "which byte and which threads are numbers");
   }
   emit(match.effect, match.form);
   return true;

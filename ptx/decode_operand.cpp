@@ -310,6 +310,11 @@ bool Decoder::address(const Operand& operand, Address& out) {
     out.base = *slot;
     return true;
   }
+  std::optional<Named> named = find(base.text);
+  bool parameter = named && named->kind == Named::Kind::parameter;
+  if (parameter && has_word("ld ldu st atom red prefetch", now_->opcode) && !has("param") &&
+      !has("param::entry") && !has("param::func"))
+    return complain(operand, "`" + std::string(base.text) + "` is a parameter", "write .param");
   out.base = symbol(base, 8);
   return out.base.present();
 }

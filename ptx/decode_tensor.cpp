@@ -75,8 +75,7 @@ bool Decoder::tensor_move(const FormMatch& match) {
   form.shift = has("pack::16b") || has("unpack::16b");
   const Operand& moved = operands[load ? 0 : operands.size() - 1];
   std::vector<const Operand*> parts = elements(moved);
-  if (parts.size() != wanted)
-    return complain(moved, "a vector of " + std::to_string(wanted) + " is expected");
+  if (!product_vector(moved, wanted)) return false;
   bool split = form.shape == "16x32bx2";
   if (operands.size() != (split ? 3u : 2u))
     return complain(split ? "16x32bx2 has an offset of its second half" : "two operands");

@@ -28,7 +28,8 @@ bool Decoder::warp_wide(const FormMatch& match) {
   std::vector<Slot> sources;
   for (std::size_t i = 1; i < operands.size(); ++i) {
     bool value = i == 1;
-    Type wanted = Type::u32;
+    bool lanes = effect == Effect::shuffle && i < 4;
+    Type wanted = lanes || effect == Effect::permute ? Type::b32 : Type::u32;
     if (value && effect == Effect::vote) wanted = Type::pred;
     if (value && (effect == Effect::match || effect == Effect::reduce ||
                   effect == Effect::shuffle || effect == Effect::permute))

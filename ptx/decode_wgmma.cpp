@@ -67,6 +67,8 @@ bool Decoder::warpgroup_fits(unsigned count, const FormMatch& match) {
   if (has("sp")) {
     if (operands[4].kind != Operand::Kind::integer || operands[4].bits > 3)
       return complain(operands[4], "the selector of a sparse product is a number below 4");
+    if (operands[3].kind != Operand::Kind::name)
+      return complain(operands[3], "the metadata are a register");
     source(operands[3], Type::u32);
     next = 5;
   }

@@ -120,6 +120,11 @@ class Decoder {
   bool wait_async(const FormMatch& match);
   bool without_meaning(const FormMatch& match);
 
+  // decode_lax.cpp: what the assembler does not look at.
+  char kind_of(const Operand& operand) const;
+  bool stores_any_count() const;
+  bool has_unlooked_operand() const;
+
   // decode_convert.cpp
   bool convert(const FormMatch& match);
   bool convert_four(const FormMatch& match);

@@ -64,6 +64,9 @@ constexpr std::array flag_words{
     FlagWord{"scaled::n2::ue8m0", Flag::scaled},
 };
 
+/// Flags that the assembler takes any number of times.
+constexpr std::string_view repeated = "sync sat cc satfinite relu NaN";
+
 constexpr std::array roundings{"rn"sv, "rz"sv, "rm"sv, "rp"sv, "rna"sv, "rs"sv};
 
 std::optional<std::uint32_t> index_in(std::string_view words, std::string_view word) {
@@ -121,7 +124,12 @@ Fit fit(const RowText& row, const Instruction& instruction) {
     bool taken = false;
     for (std::size_t i = 0; i < signature.element_count && !taken; ++i) {
       const Element& element = signature.elements[i];
-      if (used[i]) continue;
+      if (used[i]) {
+        // Said twice it says the same.
+        taken = element.kind == Element::Kind::words && has_word(repeated, word) &&
+                stands_for(element, word);
+        continue;
+      }
       if (element.kind != Element::Kind::words) {
         if (!type_named(word)) continue;
         taken = used[i] = type_fits(row, element, word);
@@ -289,6 +297,8 @@ Result<FormMatch> match(const Instruction& instruction, unsigned isa_version,
     how.form.row = index;
     return FormMatch{how.form, row.effect, &row};
   }
+  if (auto plain = manual_spelling(instruction))
+    if (Result<FormMatch> as_plain = match(*plain, isa_version, target)) return as_plain;
   if (ruled != nullptr)
     return Error{Fault::malformed,
                  "`" + written(instruction) + "`: " + broken,

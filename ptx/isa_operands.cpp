@@ -45,6 +45,14 @@ std::string policy_operand(const Instruction& instruction, const RowText& row) {
   return "";
 }
 
+/// The largest value of a field of a tensor map.
+std::uint64_t field_value_max(const Instruction& instruction) {
+  if (has(instruction, "fill_mode")) return 1;
+  if (has(instruction, "interleave_layout")) return 2;
+  if (has_any(instruction, "swizzle_mode swizzle_atomicity")) return 3;
+  return ~std::uint64_t{0};
+}
+
 /// Numbers that stand for counts, sizes and choices.
 std::string number_rule(const Instruction& instruction) {
   const std::vector<Operand>& operands = instruction.operands;
@@ -70,10 +78,18 @@ std::string number_rule(const Instruction& instruction) {
   bool bulk = opcode == "cp" && has(instruction, "bulk") && !has(instruction, "tensor");
   std::size_t size = has(instruction, "prefetch") ? 1 : 2;
   if (bulk && number(size) && operands[size].bits % 16 != 0) return "whole sixteens of bytes";
-  if (opcode == "tensormap" && number(1) &&
-      ((has(instruction, "fill_mode") && operands[1].bits > 1) ||
-       (has(instruction, "interleave_layout") && operands[1].bits > 2)))
+  if (opcode == "tensormap" && number(1) && operands[1].bits > field_value_max(instruction))
     return "one of the field's values";
+  if (has_word("discard applypriority", opcode) && number(1) && operands[1].bits != 128)
+    return "a line has 128 bytes";
+  if (opcode == "fence" && number(1) && operands[1].bits != 128)
+    return "a tensor map has 128 bytes";
+  bool logical = has_word("set setp", opcode) && has_any(instruction, "bf16 bf16x2");
+  if (logical && number(3)) return "a predicate, not a number";
+  if (opcode == "cvt" && has(instruction, "rs") && number(operands.size() - 1))
+    return "random bits are a register";
+  if (opcode == "tcgen05" && has(instruction, "multicast::cluster") && number(1))
+    return "a mask of blocks is a register";
   if (opcode == "tensormap" && has(instruction, "replace") && operands.size() == 3 && number(1) &&
       operands[1].bits > 4)
     return "a tensor has five dimensions at most";
@@ -107,6 +123,7 @@ std::string result_rule(const Instruction& instruction, const RowText& row) {
     return "it gives a predicate too: `d|p`";
   if (opcode == "elect" && !pair) return "it gives a predicate too: `d|p`";
   if (has_word("redux activemask call brx prmt", opcode) && pair) return "it gives no predicate";
+  if (opcode == "match" && has(instruction, "any") && pair) return "it gives no predicate";
   if (opcode == "setp" && has_any(instruction, "f16 bf16") && pair) return "one predicate, not two";
   bool computes =
       row.effect == Effect::none || row.effect == Effect::convert || row.effect == Effect::reduce ||
@@ -114,45 +131,17 @@ std::string result_rule(const Instruction& instruction, const RowText& row) {
       (row.effect == Effect::expand && opcode != "setp") || row.effect == Effect::barrier ||
       row.effect == Effect::active_mask || row.effect == Effect::policy ||
       row.effect == Effect::map_address || row.effect == Effect::load_matrix ||
-      row.effect == Effect::move || has_word("vote multimem", opcode) ||
+      row.effect == Effect::move || row.effect == Effect::permute ||
+      has_word("vote multimem ld ldu", opcode) ||
+      (opcode == "match" && has(instruction, "any")) ||
       has_any(instruction, "pending_count test_wait try_wait");
   bool remote = opcode == "mbarrier" && has_any(instruction, "arrive arrive_drop") &&
                 has(instruction, "shared::cluster");
   if (remote && !sink) return "a barrier of another block gives no state: `_`";
-  return computes && sink ? "its result has a register" : "";
+  return computes && sink && opcode != "lop3" ? "its result has a register" : "";
 }
 
 }  // namespace
-
-bool unchecked_operands(const Instruction& instruction) {
-  const std::vector<Operand>& operands = instruction.operands;
-  auto odd = [&](std::size_t i) {
-    if (i >= operands.size()) return false;
-    const Operand& operand = operands[i];
-    return operand.kind == Operand::Kind::float_bits ||
-           (operand.kind == Operand::Kind::vector && operand.parts.size() == 2);
-  };
-  auto vectors = [&](std::size_t count) {
-    return operands.size() > count &&
-           std::all_of(operands.begin(), operands.begin() + static_cast<std::ptrdiff_t>(count),
-                       [](const Operand& each) { return each.kind == Operand::Kind::vector; });
-  };
-  if (instruction.opcode == "mma" && has_any(instruction, "sp sp::ordered_metadata"))
-    return vectors(4) && odd(4);
-  if (instruction.opcode == "mma" && has(instruction, "block_scale"))
-    return vectors(4) && (odd(4) || odd(6));
-  if (instruction.opcode != "cp" || !has(instruction, "bulk") || has(instruction, "prefetch"))
-    return false;
-  bool tensor = has(instruction, "tensor");
-  bool loads = has(instruction, "mbarrier::complete_tx::bytes");
-  std::size_t at = tensor ? (loads ? 2 : 1) : loads && !has(instruction, "global") ? 3 : 9;
-  if (at >= operands.size()) return false;
-  const Operand& operand = operands[at];
-  if (operand.kind == Operand::Kind::integer) return !tensor || !loads;
-  if (!tensor || operand.text == "_") return false;
-  return operand.kind == Operand::Kind::name || operand.kind == Operand::Kind::negated ||
-         operand.kind == Operand::Kind::float_bits;
-}
 
 std::string broken_operands(const Instruction& instruction, const RowText& row) {
   const std::vector<Operand>& operands = instruction.operands;

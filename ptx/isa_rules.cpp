@@ -25,6 +25,8 @@ constexpr std::string_view not_global =
 constexpr std::string_view spaces =
     "global shared shared::cta shared::cluster local const param param::entry param::func";
 constexpr std::string_view scopes = "cta cluster gpu sys";
+constexpr std::string_view l1_priorities =
+    "L1::evict_normal L1::evict_unchanged L1::evict_first L1::evict_last L1::no_allocate";
 constexpr std::string_view priorities =
     "L1::evict_normal L1::evict_unchanged L1::evict_first L1::evict_last L1::no_allocate "
     "L2::evict_normal L2::evict_first L2::evict_last L2::64B L2::128B L2::256B L2::cache_hint";
@@ -73,8 +75,6 @@ constexpr std::array rules{
     Rule{"fence", "proxy", Must::exclude, "shared"},
     Rule{"cp", "ca cg", Must::need, "shared shared::cta"},
     Rule{"cp", "multicast::cluster", Must::exclude, "shared::cta"},
-    Rule{"ld", "lu cv", Must::exclude, "L1::evict_normal L1::evict_unchanged L1::evict_first "
-         "L1::evict_last L1::no_allocate"},
     Rule{"mbarrier", "cta cluster", Must::need, "release relaxed acquire"},
     Rule{"mbarrier", "release relaxed acquire", Must::need, "cta cluster"},
     // Atomics: the unit beside global memory knows policies, and who names a scope there an order.
@@ -97,7 +97,8 @@ constexpr std::array rules{
     Rule{"barrier", "cluster", Must::exclude, "acq_rel sc weak volatile mmio"},
     Rule{"barrier", "arrive", Must::exclude, "acquire"},
     Rule{"ld st", "mmio", Must::need, "relaxed release"},
-    Rule{"ld st", "cg", Must::exclude, "L1::evict_last L1::evict_first"},
+    Rule{"ld st", l1_priorities, Must::exclude, "volatile mmio wb ca cg cs wt lu cv"},
+    Rule{"st", "", Must::exclude, "const"},
 };
 // clang-format on
 
@@ -192,6 +193,7 @@ constexpr std::array word_gates{
     WordGate{"ld st atom red cvta isspacep mbarrier ldmatrix stmatrix cp", "shared::cta", "",
              since(78, 30)},
     WordGate{"fence", "acquire release", "", since(86, 70)},
+    WordGate{"mbarrier", "relaxed", "", since(80, 90)},
     WordGate{"cp", "cta_group::1 cta_group::2 tile::scatter4 im2col::w::128", "",
              only_on(86, 100)},
     WordGate{"cp", "tile::gather4 im2col::w", "", since(86, 100)},
@@ -203,18 +205,23 @@ struct NameWords {
   std::string_view opcode, words;
 };
 constexpr std::array name_words{
-    NameWords{"cp", "async reduce bulk prefetch tensor commit_group wait_group wait_all mbarrier"},
+    NameWords{"cp", "async reduce bulk prefetch tensor commit_group wait_group wait_all mbarrier "
+              "arrive"},
     NameWords{"multimem", "ld_reduce st red"},
     NameWords{"tensormap", "replace cp_fenceproxy"},
     NameWords{"tcgen05",
               "alloc dealloc relinquish_alloc_permit ld st wait::ld wait::st mma cp shift commit "
               "fence::before_thread_sync fence::after_thread_sync"},
     NameWords{"mbarrier",
-              "init inval arrive arrive_drop pending_count complete_tx test_wait try_wait"},
+              "init inval arrive arrive_drop pending_count expect_tx complete_tx test_wait "
+              "try_wait parity"},
     NameWords{"barrier", "cta cluster sync arrive red wait"},
     NameWords{"bar", "cta warp sync arrive red"},
     NameWords{"mad", "lo hi wide"},
     NameWords{"madc", "lo hi"},
+    NameWords{"mad24", "lo hi"},
+    NameWords{"div", "full"},
+    NameWords{"fence", "proxy"},
     NameWords{"wgmma", "fence commit_group wait_group mma_async"},
     NameWords{"clusterlaunchcontrol", "try_cancel query_cancel"},
     NameWords{"createpolicy", "fractional range cvt"},
@@ -284,6 +291,22 @@ std::string policy_rule(const Instruction& instruction) {
   return "";
 }
 
+/// A warpgroup's product is 32 bytes deep, and that of integers has sixteens of columns beyond the smallest.
+std::string depth_rule(const Instruction& instruction, const Words& words) {
+  std::string_view depth = words.any_of("tf32") ? "k8" : words.any_of("f16 bf16") ? "k16" : "k32";
+  if (words.any_of("e4m3 e5m2")) depth = "k32";
+  for (std::string_view word : instruction.modifiers) {
+    if (!word.starts_with("m64n")) continue;
+    if (!word.ends_with(depth)) return "products of these types are `" + std::string(depth) + "`";
+    std::string_view n = word.substr(4, word.find('k') - 4);
+    unsigned columns = 0;
+    for (char digit : n) columns = 10 * columns + static_cast<unsigned>(digit - '0');
+    if (words.any_of("s32") && columns % 16 != 0 && columns != 8 && columns != 24)
+      return "integers have other numbers of columns";
+  }
+  return "";
+}
+
 std::string sentence(std::string_view when, Must must, std::string_view words,
                      std::string_view found) {
   std::string text = when.empty() ? "it" : "`." + std::string(when) + "`";
@@ -326,7 +349,7 @@ std::string broken_gate(const Instruction& instruction, unsigned isa_version,
   }
   // Between bf16 and f32 since sm_80, between bf16 and anything else since sm_90.
   bool brain = instruction.opcode == "cvt" && words.any_of("bf16");
-  if (brain && !words.any_of("1:f32 2:f32"))
+  if (brain && (words.any_of("ftz") || !words.any_of("1:f32 2:f32")))
     return gate_complaint(since(78, 90), isa_version, target);
   if (instruction.opcode == "mbarrier" && words.any_of("try_wait"))
     return gate_complaint(since(78, 90), isa_version, target);
@@ -355,9 +378,11 @@ std::string broken_rule(const Instruction& instruction, const FormMatch& found_f
   if (instruction.opcode == "wgmma" && half && mixed && found_form.row->others != 0 &&
       !words.any_of("e4m3 e5m2"))
     return "both matrices have one type";
+  if (instruction.opcode == "wgmma" && words.any_of("mma_async") && !words.any_of("sp b1"))
+    return depth_rule(instruction, words);
   if (instruction.opcode == "createpolicy") return policy_rule(instruction);
   if (instruction.opcode == "cvt") return conversion_rule(form, words);
-  if (instruction.opcode == "ld" || instruction.opcode == "st")
+  if (has_word("ld ldu st", instruction.opcode))
     return vector_rule(form, words, target);
   return "";
 }

@@ -2,6 +2,7 @@
 
 // What the rows' notation cannot say: modifiers that need or exclude one another.
 
+#include <optional>
 #include <string>
 
 #include "ptx/isa.h"
@@ -19,12 +20,13 @@ std::string broken_gate(const Instruction& instruction, unsigned isa_version, co
 /// Empty where the version and target have it. Families (`f`) hold for the same ten.
 std::string gate_complaint(const Gate& gate, unsigned isa_version, const Target& target);
 
-/// Whether the assembler does not look at the operand that is wrong here: what is no address where
-/// a bulk copy has its place in shared memory, what is no register where a product of matrices has
-/// its metadata or scales.
-bool unchecked_operands(const Instruction& instruction);
+/// As the manual would write it, where the assembler takes a word too many or misses none of the manual's.
+std::optional<Instruction> manual_spelling(const Instruction& instruction);
 
-/// The same of operands that must be a predicate beside the result, a number, or an address.
+/// Whether it has words that its row does not, or lacks one that the row needs: nobody says what it does.
+bool is_beyond_manual(const Instruction& instruction, const RowText& row);
+
+/// The same as `broken_rule` of operands that must be a predicate beside the result, a number, or an address.
 std::string broken_operands(const Instruction& instruction, const RowText& row);
 
 }  // namespace lathe::ptx
