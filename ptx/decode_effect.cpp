@@ -184,6 +184,7 @@ bool Decoder::plain(const FormMatch& match) {
     Address where;
     bool tensor = one.find('[') != one.npos && now_->opcode == "tcgen05";
     if (tensor && !tensor_address(operand, where)) return false;
+    if (now_->opcode == "prefetch" && !address(operand, where)) return false;
     if (number || one.find('[') != one.npos || (!named && match.row->types == 0)) continue;
     const OperandType& own = i == 0 ? signature.destination : signature.sources[i - 1];
     Type type = own.in(match.form.type, match.form.other);

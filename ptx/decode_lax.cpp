@@ -29,12 +29,12 @@ constexpr std::array unlooked_operands{
     Unlooked{"cvt", "1:bf16x2 2:f32", "", 0, "v"},
     Unlooked{"cvt", "1:bf16x2 2:ue8m0x2", "", 0, "pv"},
     Unlooked{"cvt", "1:ue8m0x2 2:bf16x2", "", 1, "pvf!"},
-    Unlooked{"multimem", "ld_reduce bf16x2", "", 0, "p"},
-    Unlooked{"multimem", "ld_reduce e4m3x4", "", 0, "p"},
-    Unlooked{"multimem", "ld_reduce e5m2x4", "", 0, "p"},
-    Unlooked{"multimem", "st bf16x2", "", 1, "nf"},
-    Unlooked{"multimem", "st e4m3x4", "", 1, "nf"},
-    Unlooked{"multimem", "st e5m2x4", "", 1, "nf"},
+    Unlooked{"multimem", "ld_reduce bf16x2", "v2 v4 v8", 0, "p"},
+    Unlooked{"multimem", "ld_reduce e4m3x4", "v2 v4 v8", 0, "p"},
+    Unlooked{"multimem", "ld_reduce e5m2x4", "v2 v4 v8", 0, "p"},
+    Unlooked{"multimem", "st bf16x2", "v2 v4 v8", 1, "nf"},
+    Unlooked{"multimem", "st e4m3x4", "v2 v4 v8", 1, "nf"},
+    Unlooked{"multimem", "st e5m2x4", "v2 v4 v8", 1, "nf"},
     Unlooked{"add sub fma", "1:f32 2:bf16", "", 1, "n"},
     Unlooked{"fma", "1:f32 2:bf16", "", 2, "n"},
     // Registers wider than what is read of them.
@@ -136,7 +136,10 @@ char Decoder::kind_of(const Operand& operand) const {
 bool Decoder::stores_any_count() const {
   if (now_->opcode != "st" || now_->operands.size() != 3 || !has("mbarrier::complete_tx::bytes"))
     return false;
-  std::optional<Type> type = type_named(now_->modifiers.back());
+  if (now_->operands[0].kind != Operand::Kind::address ||
+      now_->operands[2].kind != Operand::Kind::address)
+    return false;
+  std::optional<Type> type;
   for (std::string_view word : now_->modifiers)
     if (type_named(word)) type = type_named(word);
   if (!type) return false;
@@ -149,6 +152,7 @@ bool Decoder::stores_any_count() const {
   };
   const Operand& stored = now_->operands[1];
   if (stored.kind != Operand::Kind::vector) return fits(stored);
+  if (is_untyped(*type) && !has("v2") && !has("v4")) return false;
   return (stored.parts.size() == 2 || stored.parts.size() == 4) &&
          std::all_of(stored.parts.begin(), stored.parts.end(), fits);
 }

@@ -9,36 +9,42 @@
 namespace lathe::ptx {
 namespace {
 
-/// A word that the assembler does not look at, beside all of `beside` and none of `without`.
+/// A word that the assembler does not look at, beside all of `beside` and none of `without`, behind so many others.
 struct Extra {
   std::string_view opcodes, beside, without, words;
+  std::size_t behind = 0;
 };
 /// A word that it does not miss, beside the same.
 struct Lacking {
   std::string_view opcode, beside, without, word;
+  std::ptrdiff_t behind = 0;
 };
 
 // clang-format off
 constexpr std::array extras{
     Extra{"mma", "sp", "", "v2 v4"},
     Extra{"mma", "sp::ordered_metadata", "", "v2 v4"},
-    Extra{"wmma", "", "mma", "v4"},
-    Extra{"fence", "proxy tensormap::generic release", "", "shared shared::cta shared::cluster"},
-    Extra{"fence", "proxy async::generic", "", "global shared shared::cta shared::cluster"},
-    Extra{"cp", "bulk", "tensor prefetch reduce commit_group wait_group", "cta cluster gpu sys"},
-    Extra{"st", "async mbarrier::complete_tx::bytes", "shared::cluster", "shared shared::cta"},
+    Extra{"wmma", "", "mma", "v4", 2},
+    Extra{"fence", "proxy tensormap::generic release", "", "shared shared::cta shared::cluster",
+          1},
+    Extra{"fence", "proxy async::generic", "", "global shared shared::cta shared::cluster", 1},
+    Extra{"cp", "bulk", "tensor prefetch reduce commit_group wait_group", "cta cluster gpu sys",
+          2},
+    Extra{"st", "async mbarrier::complete_tx::bytes", "shared::cluster", "shared shared::cta", 1},
     Extra{"subc addc", "s32", "cc", "sat"},
     Extra{"rcp", "f64", "approx", "ftz"},
-    Extra{"fma", "bf16", "oob", "relu"},
-    Extra{"fma", "bf16x2", "oob", "relu"},
+    Extra{"fma", "bf16", "", "rz rm rp"},
+    Extra{"fma", "bf16x2", "", "rz rm rp"},
     Extra{"fma", "oob", "bf16 bf16x2 relu ftz", "sat"},
 };
 constexpr std::array lackings{
     Lacking{"testp", "", "finite infinite number notanumber normal subnormal", "finite"},
-    Lacking{"tcgen05", "ld sync", "aligned", "aligned"},
-    Lacking{"tcgen05", "st sync", "aligned", "aligned"},
-    Lacking{"st", "async sys", "release weak mbarrier::complete_tx::bytes mmio", "release"},
-    Lacking{"st", "async gpu", "release weak mbarrier::complete_tx::bytes mmio", "release"},
+    Lacking{"fma", "bf16", "rn", "rn"},
+    Lacking{"fma", "bf16x2", "rn", "rn"},
+    Lacking{"tcgen05", "ld sync", "aligned", "aligned", 2},
+    Lacking{"tcgen05", "st sync", "aligned", "aligned", 2},
+    Lacking{"st", "async sys", "release weak mbarrier::complete_tx::bytes mmio", "release", 1},
+    Lacking{"st", "async gpu", "release weak mbarrier::complete_tx::bytes mmio", "release", 1},
 };
 // clang-format on
 
@@ -65,10 +71,12 @@ bool counts_vectors(const Instruction& instruction, std::string_view word) {
                      });
 }
 
-bool is_extra(const Instruction& instruction, std::string_view word) {
+bool is_extra(const Instruction& instruction, std::size_t place) {
+  std::string_view word = instruction.modifiers[place];
   if (has_word("v2 v4", word) && !counts_vectors(instruction, word)) return false;
   return std::any_of(extras.begin(), extras.end(), [&](const Extra& extra) {
     return has_word(extra.opcodes, instruction.opcode) && has_word(extra.words, word) &&
+           place >= extra.behind &&
            all_there(instruction, extra.beside) && !any_there(instruction, extra.without);
   });
 }
@@ -77,13 +85,16 @@ bool is_extra(const Instruction& instruction, std::string_view word) {
 
 std::optional<Instruction> manual_spelling(const Instruction& instruction) {
   Instruction plain = instruction;
-  std::erase_if(plain.modifiers,
-                [&](std::string_view word) { return is_extra(instruction, word); });
+  plain.modifiers.clear();
+  for (std::size_t i = 0; i < instruction.modifiers.size(); ++i)
+    if (!is_extra(instruction, i)) plain.modifiers.push_back(instruction.modifiers[i]);
+  if (instruction.opcode == "barrier" && plain.modifiers.size() == 2 && plain.modifiers[1] == "sync")
+    std::reverse(plain.modifiers.begin(), plain.modifiers.end());
+  auto& words = plain.modifiers;
   for (const Lacking& lacking : lackings)
     if (lacking.opcode == instruction.opcode && all_there(instruction, lacking.beside) &&
         !any_there(instruction, lacking.without))
-      plain.modifiers.insert(plain.modifiers.begin() + (lacking.beside.empty() ? 0 : 2),
-                             lacking.word);
+      words.insert(std::min(words.begin() + lacking.behind, words.end()), lacking.word);
   if (plain.modifiers == instruction.modifiers) return std::nullopt;
   return plain;
 }

@@ -99,6 +99,7 @@ constexpr std::array rules{
     Rule{"ld st", "mmio", Must::need, "relaxed release"},
     Rule{"ld st", l1_priorities, Must::exclude, "volatile mmio wb ca cg cs wt lu cv"},
     Rule{"st", "", Must::exclude, "const"},
+    Rule{"ld", "volatile", Must::exclude, "param param::entry param::func"},
 };
 // clang-format on
 
