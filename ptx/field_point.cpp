@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
+
+#include "ptx/field_word.h"
 
 namespace lathe::ptx::field {
 namespace {
@@ -158,6 +161,15 @@ Number Point::input(std::size_t tensor, std::uint64_t element) const {
   if (tie != nullptr && tie->shadow >= recipe.low && tie->shadow <= recipe.high) {
     number.r = tie->r;
     number.shadow = tie->shadow;
+  }
+  if (!recipe.bytes.empty()) {  // Its value is given, and with it what is not finite.
+    std::uint64_t bits = 0;
+    std::size_t width = width_of(recipe.type) / 8;
+    if ((element + 1) * width <= recipe.bytes.size())
+      std::memcpy(&bits, recipe.bytes.data() + element * width, width);
+    double value = float_value(bits, recipe.type);
+    if (!std::isfinite(value) || value == 0) return literal(value, recipe.type);
+    number.shadow = value;
   }
   number.valid = every_slot();
   number.signs = recipe.signs;

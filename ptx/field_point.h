@@ -22,8 +22,8 @@ struct Recipe {
   std::string name;
   Type type = Type::f16;
   bool output = false;    // Nothing to read before it is written.
-  bool computed = false;  // Residues and shadows by counter; otherwise exact `bytes`.
-  std::string bytes;      // From the first element on; empty: nothing may be read.
+  bool computed = false;  // Residues by counter, and shadows too where no bytes give them.
+  std::string bytes;      // From the first element on; empty: nothing exact may be read.
   double low = -1e4,
          high = 1e4;  // What the contract admits: shadows stay inside.
   double scale = 1, offset = 0;
