@@ -1,5 +1,5 @@
-// Operands that the assembler does not look at: of another kind than the manual's, and taken all the same. Nobody says
-// what such an instruction does, so it is decoded as a trap.
+// Operands that the assembler does not look at: of another kind than the manual's, and taken all
+// the same. Nobody says what such an instruction does, so it is decoded as a trap.
 
 #include <algorithm>
 
@@ -10,8 +10,8 @@ namespace {
 
 constexpr int any_place = -1;
 
-/// Kinds are letters: h, r, l, q a register of 16, 32, 64, 128 bits; p a predicate, ! its negation; v a vector of two
-/// registers; n an integer, f a float; _ the sink.
+/// Kinds are letters: h, r, l, q a register of 16, 32, 64, 128 bits; p a predicate, ! its negation;
+/// v a vector of two registers; n an integer, f a float; _ the sink.
 struct Unlooked {
   std::string_view opcodes, beside, without;  // Words: all of the one, none of the other.
   int place;
@@ -159,17 +159,21 @@ bool Decoder::stores_any_count() const {
 
 bool Decoder::has_unlooked_operand() const {
   if (stores_any_count()) return true;
-  return std::any_of(
-      unlooked_operands.begin(), unlooked_operands.end(), [&](const Unlooked& each) {
-        if (!has_word(each.opcodes, now_->opcode) || !all_there(*now_, each.beside)) return false;
-        for (std::string_view word : now_->modifiers)
-          if (has_word(each.without, word)) return false;
-        for (std::size_t i = 0; i < now_->operands.size(); ++i)
-          if ((each.place == any_place || each.place == static_cast<int>(i)) &&
-              each.kinds.find(kind_of(now_->operands[i])) != std::string_view::npos)
-            return true;
-        return false;
-      });
+  // Behind one operand too many stands another of the wrong kind where a word is missing.
+  std::size_t descriptor = has("sp") ? 4 : 3;
+  if (now_->opcode == "tcgen05" && now_->operands.size() > descriptor &&
+      kind_of(now_->operands[descriptor]) != 'r')
+    return false;
+  return std::any_of(unlooked_operands.begin(), unlooked_operands.end(), [&](const Unlooked& each) {
+    if (!has_word(each.opcodes, now_->opcode) || !all_there(*now_, each.beside)) return false;
+    for (std::string_view word : now_->modifiers)
+      if (has_word(each.without, word)) return false;
+    for (std::size_t i = 0; i < now_->operands.size(); ++i)
+      if ((each.place == any_place || each.place == static_cast<int>(i)) &&
+          each.kinds.find(kind_of(now_->operands[i])) != std::string_view::npos)
+        return true;
+    return false;
+  });
 }
 
 }  // namespace lathe::ptx

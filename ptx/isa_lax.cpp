@@ -1,5 +1,6 @@
-// What the assembler takes though no manual says so: words too many and too few. Whoever carries such an instruction out
-// meets a trap (decode.cpp); text that holds one is still parsed, printed and judged by what else it does.
+// What the assembler takes though no manual says so: words too many and too few. Whoever carries
+// such an instruction out meets a trap (decode.cpp); text that holds one is still parsed, printed
+// and judged by what else it does.
 
 #include <algorithm>
 #include <array>
@@ -9,7 +10,8 @@
 namespace lathe::ptx {
 namespace {
 
-/// A word that the assembler does not look at, beside all of `beside` and none of `without`, behind so many others.
+/// A word that the assembler does not look at, beside all of `beside` and none of `without`, behind
+/// so many others.
 struct Extra {
   std::string_view opcodes, beside, without, words;
   std::size_t behind = 0;
@@ -33,14 +35,18 @@ constexpr std::array extras{
     Extra{"st", "async mbarrier::complete_tx::bytes", "shared::cluster", "shared shared::cta", 1},
     Extra{"subc addc", "s32", "cc", "sat"},
     Extra{"rcp", "f64", "approx", "ftz"},
-    Extra{"fma", "bf16", "", "rz rm rp"},
-    Extra{"fma", "bf16x2", "", "rz rm rp"},
+    Extra{"fma", "bf16", "f32 rn", "rz rm rp"},
+    Extra{"fma", "bf16x2", "f32 rn", "rz rm rp"},
     Extra{"fma", "oob", "bf16 bf16x2 relu ftz", "sat"},
 };
 constexpr std::array lackings{
     Lacking{"testp", "", "finite infinite number notanumber normal subnormal", "finite"},
-    Lacking{"fma", "bf16", "rn", "rn"},
-    Lacking{"fma", "bf16x2", "rn", "rn"},
+    Lacking{"fma", "bf16 rz", "f32 rn rm rp", "rn"},
+    Lacking{"fma", "bf16 rm", "f32 rn rz rp", "rn"},
+    Lacking{"fma", "bf16 rp", "f32 rn rz rm", "rn"},
+    Lacking{"fma", "bf16x2 rz", "rn rm rp", "rn"},
+    Lacking{"fma", "bf16x2 rm", "rn rz rp", "rn"},
+    Lacking{"fma", "bf16x2 rp", "rn rz rm", "rn"},
     Lacking{"tcgen05", "ld sync", "aligned", "aligned", 2},
     Lacking{"tcgen05", "st sync", "aligned", "aligned", 2},
     Lacking{"st", "async sys", "release weak mbarrier::complete_tx::bytes mmio", "release", 1},
@@ -65,10 +71,10 @@ bool any_there(const Instruction& instruction, std::string_view list) {
 /// `.v4` beside vectors that have four elements each, and so on.
 bool counts_vectors(const Instruction& instruction, std::string_view word) {
   auto wanted = static_cast<std::size_t>(word[1] - '0');
-  return std::all_of(instruction.operands.begin(), instruction.operands.end(),
-                     [&](const Operand& operand) {
-                       return operand.kind != Operand::Kind::vector || operand.parts.size() == wanted;
-                     });
+  return std::all_of(
+      instruction.operands.begin(), instruction.operands.end(), [&](const Operand& operand) {
+        return operand.kind != Operand::Kind::vector || operand.parts.size() == wanted;
+      });
 }
 
 bool is_extra(const Instruction& instruction, std::size_t place) {
@@ -76,8 +82,8 @@ bool is_extra(const Instruction& instruction, std::size_t place) {
   if (has_word("v2 v4", word) && !counts_vectors(instruction, word)) return false;
   return std::any_of(extras.begin(), extras.end(), [&](const Extra& extra) {
     return has_word(extra.opcodes, instruction.opcode) && has_word(extra.words, word) &&
-           place >= extra.behind &&
-           all_there(instruction, extra.beside) && !any_there(instruction, extra.without);
+           place >= extra.behind && all_there(instruction, extra.beside) &&
+           !any_there(instruction, extra.without);
   });
 }
 
@@ -88,7 +94,8 @@ std::optional<Instruction> manual_spelling(const Instruction& instruction) {
   plain.modifiers.clear();
   for (std::size_t i = 0; i < instruction.modifiers.size(); ++i)
     if (!is_extra(instruction, i)) plain.modifiers.push_back(instruction.modifiers[i]);
-  if (instruction.opcode == "barrier" && plain.modifiers.size() == 2 && plain.modifiers[1] == "sync")
+  if (instruction.opcode == "barrier" && plain.modifiers.size() == 2 &&
+      plain.modifiers[1] == "sync")
     std::reverse(plain.modifiers.begin(), plain.modifiers.end());
   auto& words = plain.modifiers;
   for (const Lacking& lacking : lackings)

@@ -132,8 +132,7 @@ std::string result_rule(const Instruction& instruction, const RowText& row) {
       row.effect == Effect::active_mask || row.effect == Effect::policy ||
       row.effect == Effect::map_address || row.effect == Effect::load_matrix ||
       row.effect == Effect::move || row.effect == Effect::permute ||
-      has_word("vote multimem ld ldu", opcode) ||
-      (opcode == "match" && has(instruction, "any")) ||
+      has_word("vote multimem ld ldu", opcode) || (opcode == "match" && has(instruction, "any")) ||
       has_any(instruction, "pending_count test_wait try_wait");
   bool remote = opcode == "mbarrier" && has_any(instruction, "arrive arrive_drop") &&
                 has(instruction, "shared::cluster");

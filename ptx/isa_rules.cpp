@@ -206,7 +206,8 @@ struct NameWords {
   std::string_view opcode, words;
 };
 constexpr std::array name_words{
-    NameWords{"cp", "async reduce bulk prefetch tensor commit_group wait_group wait_all mbarrier "
+    NameWords{"cp",
+              "async reduce bulk prefetch tensor commit_group wait_group wait_all mbarrier "
               "arrive"},
     NameWords{"multimem", "ld_reduce st red"},
     NameWords{"tensormap", "replace cp_fenceproxy"},
@@ -292,7 +293,8 @@ std::string policy_rule(const Instruction& instruction) {
   return "";
 }
 
-/// A warpgroup's product is 32 bytes deep, and that of integers has sixteens of columns beyond the smallest.
+/// A warpgroup's product is 32 bytes deep, and that of integers has sixteens of columns beyond the
+/// smallest.
 std::string depth_rule(const Instruction& instruction, const Words& words) {
   std::string_view depth = words.any_of("tf32") ? "k8" : words.any_of("f16 bf16") ? "k16" : "k32";
   if (words.any_of("e4m3 e5m2")) depth = "k32";
@@ -383,8 +385,7 @@ std::string broken_rule(const Instruction& instruction, const FormMatch& found_f
     return depth_rule(instruction, words);
   if (instruction.opcode == "createpolicy") return policy_rule(instruction);
   if (instruction.opcode == "cvt") return conversion_rule(form, words);
-  if (has_word("ld ldu st", instruction.opcode))
-    return vector_rule(form, words, target);
+  if (has_word("ld ldu st", instruction.opcode)) return vector_rule(form, words, target);
   return "";
 }
 

@@ -20,13 +20,16 @@ std::string broken_gate(const Instruction& instruction, unsigned isa_version, co
 /// Empty where the version and target have it. Families (`f`) hold for the same ten.
 std::string gate_complaint(const Gate& gate, unsigned isa_version, const Target& target);
 
-/// As the manual would write it, where the assembler takes a word too many or misses none of the manual's.
+/// As the manual would write it, where the assembler takes a word too many or misses none of the
+/// manual's.
 std::optional<Instruction> manual_spelling(const Instruction& instruction);
 
-/// Whether it has words that its row does not, or lacks one that the row needs: nobody says what it does.
+/// Whether it has words that its row does not, or lacks one that the row needs: nobody says what it
+/// does.
 bool is_beyond_manual(const Instruction& instruction, const RowText& row);
 
-/// The same as `broken_rule` of operands that must be a predicate beside the result, a number, or an address.
+/// The same as `broken_rule` of operands that must be a predicate beside the result, a number, or
+/// an address.
 std::string broken_operands(const Instruction& instruction, const RowText& row);
 
 }  // namespace lathe::ptx

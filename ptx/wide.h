@@ -1,8 +1,9 @@
 #pragma once
 
-// The wide domain: a program's blocks with a double for every float, no rounding to the formats that it names and its
-// literals read as the reals that they stand for. Errors of results in the bits domain are told against it. It is the
-// shadow that the field domain (field.h) carries beside every number, for given inputs in place of secret ones.
+// The wide domain: a program's blocks with a double for every float, no rounding to the formats
+// that it names and its literals read as the reals that they stand for. Errors of results in the
+// bits domain are told against it. It is the shadow that the field domain (field.h) carries beside
+// every number, for given inputs in place of secret ones.
 
 #include <cstdint>
 #include <optional>
@@ -37,11 +38,13 @@ struct WideValue {
 };
 
 struct WideResult {
-  std::optional<Trap> trap;       // Of the first block that did not end well; the rest did not run.
-  std::vector<WideValue> values;  // Of tensors of floats, what each block wrote; none that blocks add up.
+  std::optional<Trap> trap;  // Of the first block that did not end well; the rest did not run.
+  std::vector<WideValue>
+      values;  // Of tensors of floats, what each block wrote; none that blocks add up.
 };
 
-/// A float's bits used as an integer have no wide meaning: that is a trap (undecided), never a guess.
+/// A float's bits used as an integer have no wide meaning: that is a trap (undecided), never a
+/// guess.
 WideResult run_wide(const WideRequest& request);
 
 }  // namespace lathe::ptx

@@ -90,9 +90,11 @@ TEST_CASE("random bits that carry round away from zero") {
 
 TEST_CASE("four floats are packed with the first uppermost") {
   std::string four = "mov.b32 %r4, 0f40000000;\nmov.b32 %r5, 0f40400000;\n";
-  CHECK(word(four + "cvt.rs.satfinite.e4m3x4.f32 %r3, {%r1, %r2, %r4, %r5}, 0;", bits(1.0f),
-             bits(-1.0f)) == 0x38B84044u);
-  CHECK(word(four + "cvt.rs.satfinite.e2m1x4.f32 %h0, {%r1, %r2, %r4, %r5}, 0;\n"
+  CHECK(word(four + "mov.b32 %r3, 0;\n"
+                    "cvt.rs.satfinite.e4m3x4.f32 %r3, {%r1, %r2, %r4, %r5}, %r3;",
+             bits(1.0f), bits(-1.0f)) == 0x38B84044u);
+  CHECK(word(four + "mov.b32 %r3, 0;\n"
+                    "cvt.rs.satfinite.e2m1x4.f32 %h0, {%r1, %r2, %r4, %r5}, %r3;\n"
                     "cvt.u32.u16 %r3, %h0;",
              bits(1.0f), bits(-1.0f)) == 0x2A45u);
 }

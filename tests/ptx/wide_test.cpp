@@ -1,4 +1,5 @@
-// The wide domain gives what doubles give, where the bits domain rounds; and says so where it cannot.
+// The wide domain gives what doubles give, where the bits domain rounds; and says so where it
+// cannot.
 
 #include <cmath>
 
@@ -23,12 +24,11 @@ struct Both {
     WideRequest request;
     request.program = &program;
     request.shape = bits.shape;
-    request.tensors = {{bits.request.buffers[0].buffer, Type::f32, {}, false},
-                       {bits.request.buffers[1].buffer, Type::f32, bits.request.buffers[1].bytes,
-                        false}};
-    request.parameters.assign(
-        reinterpret_cast<const char*>(bits.request.parameters.data()),
-        bits.request.parameters.size());
+    request.tensors = {
+        {bits.request.buffers[0].buffer, Type::f32, {}, false},
+        {bits.request.buffers[1].buffer, Type::f32, bits.request.buffers[1].bytes, false}};
+    request.parameters.assign(reinterpret_cast<const char*>(bits.request.parameters.data()),
+                              bits.request.parameters.size());
     wide = run_wide(request);
     bits.run(program);
     REQUIRE(!bits.result.trap);

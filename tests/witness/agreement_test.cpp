@@ -65,7 +65,8 @@ bool is_trap(const std::string& line, const char* target = "sm_90a") {
   return program->operations[0].effect == Effect::unmodelled;
 }
 
-TEST_CASE("what the assembler does not look at is taken as a trap, what it does look at is refused") {
+TEST_CASE(
+    "what the assembler does not look at is taken as a trap, what it does look at is refused") {
   struct Pair {
     std::string legal, neighbour;
     const char* target = "sm_90a";
@@ -81,7 +82,8 @@ TEST_CASE("what the assembler does not look at is taken as a trap, what it does 
            {"fma.rz.bf16 %h1, %h2, %h3, %h4;", "fma.rz.f16 %h1, %h2, %h3, %h4;"},
            {"fence.proxy.async::generic.global.release.sync_restrict::shared::cta.cluster;",
             "fence.global.proxy.async::generic.release.sync_restrict::shared::cta.cluster;"},
-           {"atom.global.exch.b32 %r1, [%l1], %r2, %r2;", "atom.global.add.u32 %r1, [%l1], %r2, %r2;"},
+           {"atom.global.exch.b32 %r1, [%l1], %r2, %r2;",
+            "atom.global.add.u32 %r1, [%l1], %r2, %r2;"},
            {"cp.async.bulk.global.shared::cta.bulk_group.sys [%l2], [%r1], %r10;",
             "cp.sys.async.bulk.global.shared::cta.bulk_group [%l2], [%r1], %r10;"},
            {"mma.sp.v2.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%r5, %r1}, {%r3, %r2}, "
