@@ -12,6 +12,7 @@
 #include "contract/compare.h"
 #include "gpu_node/diagnostics.h"
 #include "gpu_node/emulator.h"
+#include "pipeline/wide_result.h"
 
 namespace lathe::gpu_node {
 namespace {
@@ -178,7 +179,7 @@ std::string text_of(double value) {
 }
 
 Evidence value_evidence(const Setting& setting, InputClass input_class, const Comparison& found,
-                        std::uint64_t blocks) {
+                        std::uint64_t blocks, bool wide) {
   const Mismatch& first = *found.first;
   const Tensor& tensor = setting.contract->tensors[first.tensor];
   Json json;
@@ -192,16 +193,18 @@ Evidence value_evidence(const Setting& setting, InputClass input_class, const Co
   json["elements_failing"] = found.failing;
   json["elements_compared"] = found.compared;
   json["blocks"] = blocks;
-  json["yardstick"] = "the reference's own result";
+  json["wide"] = wide ? value_of(first.wide) : Json();
+  json["yardstick"] = wide ? "the reference in the wide domain" : "the reference's own result";
   std::string index;
   for (std::uint64_t i : first.index) index += (index.empty() ? "" : ", ") + std::to_string(i);
-  return {"value",
-          tensor.name + "[" + index + "] is " + text_of(first.candidate) +
-              " where the reference has " + text_of(first.reference) + " (inputs: " +
-              std::string(name_of(input_class)) + "; " + std::to_string(found.failing) + " of " +
-              std::to_string(found.compared) + " elements differ)",
-          {},
-          json.dump()};
+  return {
+      "value",
+      tensor.name + "[" + index + "] is " + text_of(first.candidate) + " where the reference has " +
+          text_of(first.reference) + (wide ? " and the wide domain " + text_of(first.wide) : "") +
+          " (inputs: " + std::string(name_of(input_class)) + "; " + std::to_string(found.failing) +
+          " of " + std::to_string(found.compared) + " elements differ)",
+      {},
+      json.dump()};
 }
 
 /// Runs once more to see who wrote the failing element, and says so in the evidence.
@@ -230,7 +233,49 @@ std::uint64_t element_of(const Tensor& tensor, const std::vector<std::uint64_t>&
   return element;
 }
 
-/// Element by element where `written` says, by tensor.
+/// The reference in the wide domain, on blocks that ran on this device; empty where it cannot say.
+std::vector<double> wide_reference(const Setting& setting, const EmulatedDevice& device,
+                                   std::vector<std::uint64_t> blocks, std::size_t tensor) {
+  auto parameters = parameters_of(*setting.contract, *setting.reference, device.buffers());
+  if (!parameters) return {};
+  WideLaunch wide{setting.contract.get(), setting.reference,       device.buffers(), {}, {},
+                  std::move(blocks),      setting.limits.steps_max};
+  for (std::size_t i = 0; i < setting.contract->tensors.size(); ++i)
+    wide.inputs.push_back({device.input(i).bytes(), device.input(i).size()});
+  wide.parameters.assign(reinterpret_cast<const char*>(parameters->data()), parameters->size());
+  return wide_result(wide, tensor);
+}
+
+/// What a difference comes to beside the wide domain: first on the block that wrote the element,
+/// then, where it holds there, on all of them. Nothing where that cannot say.
+std::optional<Comparison> compare_wide(const Setting& setting, const ReferenceRun& reference,
+                                       const Launched& candidate, const HostMemory& written,
+                                       EmulatedDevice& device, std::size_t tensor,
+                                       const Comparison& found) {
+  constexpr std::uint64_t wide_steps_max = 4'000'000;  // Warp instructions; some seconds.
+  const Tensor& of = setting.contract->tensors[tensor];
+  LaunchOptions options{
+      reference.blocks, ptx::AsyncSchedule::at_issue, setting.limits.steps_max, {}};
+  options.watch.wanted = true;
+  options.watch.buffer = static_cast<std::uint32_t>(tensor);
+  options.watch.offset = element_of(of, found.first->index) * bits_of(of.dtype) / 8;
+  Result<Launched> again = device.launch(*setting.reference, options);
+  std::uint64_t steps = reference.launched.steps, blocks = reference.blocks.size();
+  if (!again || again->trap || !again->watch.seen || steps / blocks > wide_steps_max) return {};
+  auto against = [&](std::vector<std::uint64_t> some) -> std::optional<Comparison> {
+    std::vector<double> wide = wide_reference(setting, device, std::move(some), tensor);
+    if (wide.empty()) return std::nullopt;
+    return compare(*setting.contract, tensor, reference.launched.outputs[tensor].view(),
+                   candidate.outputs[tensor].view(), wide, written.view());
+  };
+  std::optional<Comparison> one = against({again->watch.block});
+  bool fails = one && one->first && one->first->index == found.first->index;
+  if (!one || fails || steps > wide_steps_max) return fails ? one : std::nullopt;
+  return against(reference.blocks);
+}
+
+/// Element by element where `written` says, by tensor. A difference from the reference's own result
+/// counts where it is one from the wide domain's too.
 Answer compare_all(const Setting& setting, InputClass input_class, const ReferenceRun& reference,
                    const Launched& candidate, const std::vector<HostMemory>& written,
                    EmulatedDevice& device, const LaunchOptions& options, Tested& tested) {
@@ -244,7 +289,10 @@ Answer compare_all(const Setting& setting, InputClass input_class, const Referen
     tested.candidate_error_max = std::max(tested.candidate_error_max, found.candidate_error_max);
     tested.reference_error_max = std::max(tested.reference_error_max, found.reference_error_max);
     if (found.failing == 0 || !found.first) continue;
-    Evidence evidence = value_evidence(setting, input_class, found, reference.blocks.size());
+    auto wide = compare_wide(setting, reference, candidate, written[i], device, i, found);
+    if (wide && (wide->failing == 0 || !wide->first)) continue;
+    Evidence evidence = value_evidence(setting, input_class, wide.value_or(found),
+                                       reference.blocks.size(), wide.has_value());
     add_writer(setting, device, options, i, element_of(tensor, found.first->index), evidence);
     return Step<Tested>(Rejected{std::move(evidence)});
   }

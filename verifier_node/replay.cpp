@@ -175,7 +175,8 @@ std::optional<Mismatch> Replay::compare(const Replayed& reference, const Replaye
       right.append(candidate.bytes[t], element * width, width);
     }
     if (elements.empty()) continue;
-    Comparison comparison = lathe::compare(row, 0, left, right, {}, {}, specials_of(contract, class_));
+    Comparison comparison =
+        lathe::compare(row, 0, left, right, {}, {}, specials_of(contract, class_));
     if (!comparison.first) continue;
     Mismatch mismatch = *comparison.first;
     mismatch.tensor = t;

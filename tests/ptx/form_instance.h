@@ -1,7 +1,8 @@
 #pragma once
 
 // A module around one instruction of the list of forms: each operand becomes registers, an address
-// or a number of the kind that the list names.
+// or a number of the kind that the list names. The list leaves out numbers that have one value,
+// braces around one register, and that tensor memory has addresses of 32 bits.
 
 #include <map>
 #include <string>
@@ -64,7 +65,7 @@ class FormInstance {
     std::vector<std::string> written;
     std::string opcode = form.form.substr(0, form.form.find('.'));
     bool no_state = opcode == "mbarrier" && form.form.find("arrive") != std::string::npos &&
-                    !form.has("shared::cluster") && !form.operands[0].written;
+                    !form.operands[0].written;
     if (no_state) written.push_back("_");
     for (std::size_t i = 0; i < form.operands.size(); ++i) {
       const ListedOperand& operand = form.operands[i];
@@ -80,14 +81,17 @@ class FormInstance {
       else
         written.push_back(text);
     }
-    if (opcode == "applypriority" || opcode == "discard") written.push_back("128");
+    bool of_map = form.has("tensormap::generic") && !form.operands.empty();
+    if (opcode == "applypriority" || opcode == "discard" || of_map) written.push_back("128");
+    if (opcode == "st" && form.has("bulk")) written.push_back("0");
     text_ = form.form;
     for (std::size_t i = 0; i < written.size(); ++i) text_ += (i == 0 ? " " : ", ") + written[i];
   }
 
   std::string module(const std::string& target, const std::string& version) const {
-    std::string text = ".version " + version + "\n.target " + target +
-                       "\n.address_size 64\n.visible .entry test()\n{\n.reg .b64 %a<4>;\n";
+    std::string text =
+        ".version " + version + "\n.target " + target +
+        "\n.address_size 64\n.visible .entry test()\n{\n.reg .b64 %a<4>;\n.reg .b32 %t<4>;\n";
     for (const auto& [type, count] : registers_)
       text += ".reg ." + type + " %" + type + "_<" + std::to_string(count) + ">;\n";
     return text + text_ + ";\nret;\n}\n";
@@ -103,8 +107,16 @@ class FormInstance {
     for (unsigned i = 0; i < lanes; ++i) text += (i == 0 ? "" : ", ") + register_of(type);
     return "{" + text + "}";
   }
+  /// Parts of matrices have braces where they are one register too.
+  bool in_braces(const ListedOperand& operand) const {
+    for (const char* opcode : {"ldmatrix.", "stmatrix.", "tcgen05.ld.", "tcgen05.st."})
+      if (form_.form.starts_with(opcode)) return operand.name == "r";
+    return form_.form.starts_with("mma.") && (operand.name == "a" || operand.name == "b" ||
+                                              operand.name == "c" || operand.name == "d");
+  }
   std::string operand_text(const ListedOperand& operand) {
-    if (operand.type == "addr") return "[%a0]";
+    if (operand.type == "addr") return form_.form.starts_with("tcgen05") ? "[%t0]" : "[%a0]";
+    if (operand.name == "cp_size") return "16";
     if (operand.name == "scale_d") return register_of("pred");
     if (operand.name == "scale_a" || operand.name == "scale_b") return "1";
     if (operand.type == "imm") return operand.name == "nreg" ? "64" : "0";
@@ -114,7 +126,7 @@ class FormInstance {
     if (type == "b32i") type = "b32";
     std::optional<Type> known = type_named(type);
     if (known && *known != Type::pred) type = "b" + std::to_string(width_of(*known));
-    if (operand.lanes > 1) return vector_of(type, operand.lanes);
+    if (operand.lanes > 1 || in_braces(operand)) return vector_of(type, operand.lanes);
     return register_of(type);
   }
 
