@@ -145,10 +145,12 @@ std::uint32_t Field::read_number(const std::uint8_t* bits, const Tag* tags, Type
     return literal(value, type);
   }
   Type wanted = type == Type::tf32 ? Type::f32 : type;
-  if (any_symbolic_)
+  if (any_symbolic_ || !word_arena_.empty())
     for (unsigned i = 0; i < bytes; ++i)
       if (tags[i] != poison_tag && is_word(tags[i] >> 3)) return read_word(bits, tags, wanted);
   if (whole && type_of(first >> 3) == wanted) return first >> 3;
+  if (whole && wanted == Type::f32 && is_whole(first >> 3) && number(first >> 3).is(steps))
+    return float_of_steps(number(first >> 3));
   for (unsigned i = 0; i < bytes; ++i)
     if (tags[i] == poison_tag) return poison_id();
   // A bf16 in the upper half of an otherwise zero f32 is that f32.
@@ -464,6 +466,8 @@ void Field::collect_tiles() {
 
 void Field::collect() {
   std::vector<bool> live = this->live(0, numbers_.size(), 1);
+  for (std::uint32_t id : float_sources_)
+    if (id < live.size()) live[id] = true;
   tiles_.forget_operands();
   gathered_.forget();
   for (std::uint32_t id = 1; id < numbers_.size(); ++id)

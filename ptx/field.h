@@ -223,7 +223,38 @@ class Field {
   /// The word that these bytes make, where every byte is exact or of a word.
   std::optional<Word> word_of(const std::uint8_t* bits, const Tag* tags, unsigned bytes);
   std::optional<Number> number_of(const Word& word, Type as) {
+    if (is_float_source(word.source)) return std::nullopt;
     return words_.number(word, as, element_bits(word.source));
+  }
+
+  // Bits of floats (field_bits.h); 0 is no number.
+
+  /// Rows whose result has each bit from the same bit of the operands.
+  static bool bit_by_bit(std::uint16_t row);
+  /// The bits of a whole f32, as a word of it.
+  std::optional<Word> float_word(const Tag* tags, unsigned bytes);
+  /// Of a word that is the bits of its float unchanged: the float.
+  std::uint32_t float_itself(const Word& word);
+  std::optional<Word> float_plus(const Word& word, std::uint32_t addend);
+  /// The float multiplied by 2 to the power of so many steps of the exponent.
+  std::uint32_t float_times(const Tag* tags, const Number& steps, bool inverse);
+  /// One is a sign that was taken out of a float's bits, and the other's sign is set or flipped.
+  std::uint32_t with_sign_of(Words::Bitwise what, const Word& a, const Word& b);
+  /// A float's bits plus a constant, of which a mask leaves the exponent and the sign.
+  std::optional<std::uint32_t> exponent_of(const std::optional<Word>& word, std::uint32_t mask);
+  /// Where a float is whole because it is between 2^23 and 2^24: its bits as an integer, plus this.
+  std::optional<Number> whole_float(const Tag* tags, std::uint32_t addend);
+  std::optional<std::uint32_t> float_decided(const Tag* tags, std::uint64_t asked,
+                                             std::uint64_t known);
+  /// Of two keys that one function of bits made, and whose order as integers is that of floats.
+  std::optional<Word> extreme_float(const Word& a, const Word& b, bool larger, bool as_signed);
+
+  void set_lemmas(const Lemmas* lemmas) { lemmas_ = lemmas; }
+  /// Of the operation that is being carried out.
+  const Lemma* lemma() const {
+    if (lemmas_ == nullptr || lemmas_->empty()) return nullptr;
+    auto found = lemmas_->find(static_cast<std::uint32_t>(arithmetic_.instruction()));
+    return found == lemmas_->end() ? nullptr : &found->second;
   }
 
   /// An atomic sum of one lane, where it is one of floats on global memory; its result is unknown.
@@ -265,6 +296,13 @@ class Field {
   std::size_t tensor_of(std::uint32_t id) const;
   const Recipe& recipe_of(std::uint32_t id) const { return point_->recipes()[tensor_of(id)]; }
   std::uint64_t element_bits(std::uint32_t source) const;
+  /// A word's source: an element of a tensor, or one of these.
+  static bool is_float_source(std::uint32_t source) { return source < first_tile; }
+  const Number* whole_at(const Tag* tags, std::uint32_t& id, Number& place) const;
+  Word float_made(const Number& number, Pattern pattern);
+  std::uint32_t keep_float(const Number& number);
+  /// Bits that an exponent alone makes: a power of two.
+  std::uint32_t float_of_steps(const Number& steps);
   std::uint32_t read_word(const std::uint8_t* bits, const Tag* tags, Type type);
   bool same_word(Tag a, Tag b);
   void finish_sums(std::vector<Written>& out);
@@ -328,6 +366,10 @@ class Field {
   std::vector<std::pair<std::uint32_t, std::uint64_t>> initial_reads_;
   Words words_{*point_};
   std::vector<Word> word_arena_;
+  /// Floats whose bits became words: where they are, and which source each is.
+  std::vector<std::uint32_t> float_sources_{0};
+  std::unordered_map<std::uint32_t, std::uint32_t> float_names_;
+  const Lemmas* lemmas_ = nullptr;
   std::map<std::pair<std::size_t, std::uint64_t>, Number> sums_;  // Of atomics, by element.
   struct Known {
     std::uint32_t id = 0;

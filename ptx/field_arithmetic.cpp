@@ -59,6 +59,7 @@ void Summary::add(const Summary& more) {
   sides.insert(more.sides.begin(), more.sides.end());
   winner_keys.insert(more.winner_keys.begin(), more.winner_keys.end());
   tied.insert(more.tied.begin(), more.tied.end());
+  lemmas.insert(more.lemmas.begin(), more.lemmas.end());
   keys_cut |= more.keys_cut;
   largest = std::max(largest, more.largest);
   smallest = std::min(smallest, more.smallest);
@@ -68,6 +69,7 @@ void Arithmetic::clear() {
   terms_.assign(1, {});
   scaled_ = {};
   negated_ = {};
+  floored_.clear();
   maxima_.clear();
 }
 
@@ -162,14 +164,21 @@ Number Arithmetic::absolute(const Number& number) {
     a.set = 0;
     a.reversed = false;
   }
-  a.signs |= not_negative;
+  a.signs |= not_negative | clear_sign;
   return a;
 }
 
 Number Arithmetic::copysign(const Number& sign, const Number& magnitude) {
   Number out = absolute(magnitude);
   if (!sign.is(not_negative) && !sign.is(not_positive)) ++summary_.comparisons;
-  return std::signbit(sign.shadow) ? negate(out) : out;
+  return signed_as(std::move(out), sign, std::signbit(sign.shadow));
+}
+
+/// Turned or not as `sign` has it, whose own sign is known of this piece only.
+Number Arithmetic::signed_as(Number number, const Number& sign, bool turns) const {
+  if (!sign.is(not_negative) && !sign.is(not_positive))
+    number.signs &= static_cast<Signs>(~sign_part);
+  return turns ? negate(number) : number;
 }
 
 Number Arithmetic::add(const Number& left, const Number& right) {
@@ -304,7 +313,7 @@ Number Arithmetic::divide(const Number& left, const Number& right) {
   out.r = moduli_->mul(a.r, inverted);
   out.numerator = add_degrees(a.numerator, b.denominator);
   out.denominator = add_degrees(a.denominator, b.numerator);
-  out.signs = product_signs(a.signs, b.signs) & static_cast<Signs>(~integral);
+  out.signs = product_signs(a.signs, b.signs) & static_cast<Signs>(~(integral | steps));
   if (a.term != 0 && b.term == 0) {
     Number factor = b;
     factor.r = inverted;
@@ -335,6 +344,7 @@ Number Arithmetic::integer(std::int64_t value, Type type) const {
   number.valid = point_->every_slot();
   number.numerator = 0;
   number.signs = literal_bits | integral | signs_of(number.shadow);
+  if (value % step_of_exponent == 0) number.signs |= steps;
   number.fits = 64;
   number.r = moduli_->integer(value);
   return in_format(number, type, true);

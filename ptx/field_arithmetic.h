@@ -11,7 +11,9 @@
 #include <unordered_set>
 #include <vector>
 
+#include "ptx/field_lemma.h"
 #include "ptx/field_maximum.h"
+#include "ptx/form.h"
 
 namespace lathe::ptx::field {
 
@@ -46,6 +48,8 @@ struct Summary {
   static constexpr std::size_t sides_max = 1u << 18;
   /// Comparisons by a maximum, which is the same on both sides of a tie.
   std::unordered_set<std::uint64_t> winner_keys;
+  /// Operations whose polynomial was read as a function.
+  std::unordered_set<std::uint32_t> lemmas;
   /// Instructions that compared equals.
   std::unordered_set<std::uint32_t> tied;
   /// Magnitudes that results of instructions took, zero aside: over the reals (x * c) / c is x, as
@@ -73,6 +77,7 @@ class Arithmetic {
   const Point& point() const { return *point_; }
   Summary& summary() { return summary_; }
   void set_instruction(std::int64_t instruction) { instruction_ = instruction; }
+  std::int64_t instruction() const { return instruction_; }
 
   /// With residues, where they were still to be computed.
   Number settled(Number a) {
@@ -87,6 +92,7 @@ class Arithmetic {
   Number negate(Number a) const;
   Number absolute(const Number& a);
   Number copysign(const Number& sign, const Number& magnitude);
+  Number signed_as(Number number, const Number& sign, bool turns) const;
   Number add(const Number& a, const Number& b);
   Number sub(const Number& a, const Number& b) { return add(a, negate(b)); }
   Number mul(const Number& a, const Number& b);
@@ -99,7 +105,26 @@ class Arithmetic {
   Number minimum(const Number& a, const Number& b, bool nan_wins) {
     return negate(maximum(negate(a), negate(b), nan_wins));
   }
-  Number floor(const Number& a);
+  Number floor(const Number& a) { return floor_near(a, a); }
+  /// The nearest integer.
+  Number nearest(const Number& a) { return floor_near(add(a, literal(0.5, a.type())), a); }
+  /// a + b as an f32 beside a large literal has it: whole.
+  Number whole_sum(const Number& a, const Number& b, Rounding rounding);
+  Number integral_of(const Number& a, Rounding rounding);
+  /// A polynomial's value, or the function that it stands for.
+  Number by_lemma(const Lemma& lemma, const Number& argument, const Number& value);
+  /// 2 to this power, which a polynomial or the bits of an exponent give: nothing overflows.
+  Number power_of_two(const Number& exponent);
+  /// An integer, shifted up in 32 bits.
+  Number shifted_left(const Number& whole, unsigned by);
+  /// Whoever asks this of data decides by its shadow. `question` tells apart what is asked.
+  void note_decision(const Number& number, std::uint64_t question) {
+    ++summary_.comparisons;
+    summary_.comparison_keys.insert(mix(key_of(number), question));
+  }
+  void note_sign(const Number& number) { summary_.winner_keys.insert(note_comparison(number, false)); }
+  void note_divisor(const Number& a);
+  void note_guard(const Number& a);
   Number integer(std::int64_t value, Type type) const;
   Number literal(double value, Type type) const { return point_->literal(value, type); }
   Number poison() const;
@@ -133,7 +158,9 @@ class Arithmetic {
   std::uint32_t sum_term(std::uint32_t a, std::uint32_t b);
   std::uint32_t negated_term(std::uint32_t term) const;
   bool guarded(const Number& a) const;
-  void note_divisor(const Number& a);
+  Number floor_near(const Number& a, const Number& origin);
+  Number exponential(const Number& a);
+  Number logarithm(const Number& a);
   /// The key of the comparison.
   std::uint64_t note_comparison(const Number& difference, bool equality);
   void note_side(const Number& difference, Question question, std::uint64_t comparison);
@@ -150,6 +177,7 @@ class Arithmetic {
     Residues of{}, is{};
   };
   mutable std::vector<Inverse> inverses_ = std::vector<Inverse>(256);
+  std::unordered_map<std::uint64_t, Number> floored_;  // What became an integer, by its key.
   Summary summary_;
   std::int64_t instruction_ = -1;
 };

@@ -37,34 +37,65 @@ bool moves_exponent(const Number& number) {
          std::fabs(std::frexp(number.shadow, &exponent)) == 0.5 && std::abs(exponent) <= 16;
 }
 
+/// What `make` gives, or what the polynomial that ends here stands for; its argument is one of the
+/// operands.
+template <Type T, class Make, class... Operands>
+NumberValue<T> evaluated(Form f, Field* field, bool exact, Make make, const Operands&... operands) {
+  if constexpr (T == Type::f32)
+    if (const Lemma* lemma = field->lemma()) {
+      std::array<const Number*, sizeof...(Operands)> all{&operands...};
+      if (lemma->operand < all.size())
+        return clamped_by<T>(f, field, exact, [&] {
+          return field->arithmetic().by_lemma(*lemma, *all[lemma->operand], make());
+        });
+    }
+  return clamped_by<T>(f, field, exact, make);
+}
+
+/// An f32 from 2^23 on is whole, so that a sum with a literal of that size rounds to an integer.
+template <Type T>
+bool makes_whole(const Number& literal) {
+  return T == Type::f32 && literal.is(literal_bits) && std::fabs(literal.shadow) >= 0x1p22 &&
+         std::fabs(literal.shadow) < 0x1p24;
+}
+template <Type T>
+Number sum_of(Form f, Field* field, const Number& x, const Number& y) {
+  Arithmetic& arithmetic = field->arithmetic();
+  if (makes_whole<T>(x) || makes_whole<T>(y)) return arithmetic.whole_sum(x, y, f.rounding);
+  return arithmetic.add(x, y);
+}
+
 template <Type T>
 NumberValue<T> add(Form f, const NumberValue<T>& a, const NumberValue<T>& b) {
   NumberPlace left, right;
   const Number &x = a.get(left), &y = b.get(right);
-  return clamped_by<T>(f, a.field, x.zero() || y.zero(),
-                       [&] { return a.field->arithmetic().add(x, y); });
+  return evaluated<T>(
+      f, a.field, x.zero() || y.zero(), [&] { return sum_of<T>(f, a.field, x, y); }, x, y);
 }
 template <Type T>
 NumberValue<T> sub(Form f, const NumberValue<T>& a, const NumberValue<T>& b) {
   NumberPlace left, right;
   const Number &x = a.get(left), &y = b.get(right);
-  return clamped_by<T>(f, a.field, x.zero() || y.zero(),
-                       [&] { return a.field->arithmetic().sub(x, y); });
+  return evaluated<T>(
+      f, a.field, x.zero() || y.zero(),
+      [&] { return sum_of<T>(f, a.field, x, a.field->arithmetic().negate(y)); }, x, y);
 }
 template <Type T>
 NumberValue<T> mul(Form f, const NumberValue<T>& a, const NumberValue<T>& b) {
   NumberPlace left, right;
   const Number &x = a.get(left), &y = b.get(right);
-  return clamped_by<T>(f, a.field, moves_exponent<T>(x) || moves_exponent<T>(y),
-                       [&] { return a.field->arithmetic().mul(x, y); });
+  return evaluated<T>(
+      f, a.field, moves_exponent<T>(x) || moves_exponent<T>(y),
+      [&] { return a.field->arithmetic().mul(x, y); }, x, y);
 }
 template <Type T>
 NumberValue<T> fused(Form f, const NumberValue<T>& a, const NumberValue<T>& b,
                      const NumberValue<T>& c) {
-  Arithmetic& arithmetic = a.field->arithmetic();
   NumberPlace left, right, last;
   const Number &x = a.get(left), &y = b.get(right), &z = c.get(last);
-  return clamped_by<T>(f, a.field, false, [&] { return arithmetic.add(arithmetic.mul(x, y), z); });
+  return evaluated<T>(
+      f, a.field, false,
+      [&] { return sum_of<T>(f, a.field, a.field->arithmetic().mul(x, y), z); }, x, y, z);
 }
 template <Type T>
 NumberValue<T> fused_filled(Form, const NumberValue<T>& a, const NumberValue<T>&,
@@ -137,14 +168,19 @@ NumberValue<T> extreme(Form f, const NumberValue<T>& a, const NumberValue<T>& b,
   Arithmetic& arithmetic = a.field->arithmetic();
   Number x = a.get(), y = b.get();
   bool flips = false;
-  if (f.has(Flag::xorsign_abs)) flips = std::signbit(x.shadow) != std::signbit(y.shadow);
+  Number sign = x;
+  if (f.has(Flag::xorsign_abs)) {
+    flips = std::signbit(x.shadow) != std::signbit(y.shadow);
+    sign.signs &= y.signs;  // Known where it is known of both.
+  }
   if (f.has(Flag::xorsign_abs) || f.has(Flag::abs)) {
     x = arithmetic.absolute(x);
     y = arithmetic.absolute(y);
   }
   Number out = larger ? arithmetic.maximum(x, y, f.has(Flag::nan))
                       : arithmetic.minimum(x, y, f.has(Flag::nan));
-  return made<T>(a.field, flips ? arithmetic.negate(out) : out, true);
+  if (f.has(Flag::xorsign_abs)) out = arithmetic.signed_as(out, sign, flips);
+  return made<T>(a.field, out, true);
 }
 template <Type T>
 NumberValue<T> maximum(Form f, const NumberValue<T>& a, const NumberValue<T>& b) {
@@ -219,23 +255,9 @@ bool is_special(Form f, const NumberValue<T>& a) {
 
 // Conversions.
 
-inline Number to_integral(Arithmetic& arithmetic, const Number& a, Rounding rounding) {
-  switch (rounding) {
-    case Rounding::rm:
-      return arithmetic.floor(a);
-    case Rounding::rp:
-      return arithmetic.negate(arithmetic.floor(arithmetic.negate(a)));
-    case Rounding::rz:
-      return std::signbit(a.shadow) ? arithmetic.negate(arithmetic.floor(arithmetic.negate(a)))
-                                    : arithmetic.floor(a);
-    default:
-      return arithmetic.floor(arithmetic.add(a, arithmetic.literal(0.5, a.type())));
-  }
-}
-
 template <Type To, Type From>
 BitsValue<To> number_to_bits(Form f, const NumberValue<From>& a) {
-  Number whole = to_integral(a.field->arithmetic(), a.get(), f.rounding);
+  Number whole = a.field->arithmetic().integral_of(a.get(), f.rounding);
   if (whole.special == Special::poison) return all_poison<To>(a.field);
   if (!whole.finite() || !whole.is(literal_bits)) return from_whole<To>(a.field, whole);
   double low = is_signed(To) ? -std::ldexp(1, width_of(To) - 1) : 0;
@@ -261,7 +283,7 @@ auto convert(Form f, const NumberValue<From>& a) {
     if (!f.has(Flag::to_integer) && To != Type::tf32 && width_of(To) != 8)
       return clamped<To>(f, a.field, a.get(place), true);
     Number number = a.get();
-    if (f.has(Flag::to_integer)) number = to_integral(a.field->arithmetic(), number, f.rounding);
+    if (f.has(Flag::to_integer)) number = a.field->arithmetic().integral_of(number, f.rounding);
     if constexpr (To == Type::tf32) {
       if (number.fits > 11) number.rounds = rounded(number.rounds, 11);
       number.fits = std::min<std::uint8_t>(number.fits, 11);

@@ -32,22 +32,34 @@ Number Arithmetic::exp2(const Number& argument) {
   if (argument.special == Special::poison || argument.special == Special::nan) return argument;
   if (argument.special == Special::plus_infinity) return argument;
   Number a = settled(argument);
+  if (a.finite()) note_guard(a);
+  return exponential(a);
+}
+
+/// The integer that a number became has its guard.
+void Arithmetic::note_guard(const Number& a) {
+  ++summary_.exponentials;
+  if (guarded(a)) return;
+  std::uint64_t key = key_of(a);
+  if (a.is(integral))
+    if (auto found = floored_.find(key); found != floored_.end()) {
+      if (guarded(found->second)) return;
+      key = key_of(found->second);
+    }
+  if (summary_.unguarded++ == 0 || instruction_ < summary_.unguarded_instruction)
+    summary_.unguarded_instruction = instruction_;
+  if (summary_.unguarded_keys.size() < Summary::keys_max) {
+    summary_.unguarded_keys.insert(key);
+  } else {
+    summary_.keys_cut = true;
+  }
+}
+
+Number Arithmetic::exponential(const Number& a) {
   bool vanishes = a.special == Special::minus_infinity;
-  if (a.finite()) {
-    ++summary_.exponentials;
-    if (!guarded(a)) {
-      if (summary_.unguarded++ == 0 || instruction_ < summary_.unguarded_instruction)
-        summary_.unguarded_instruction = instruction_;
-      if (summary_.unguarded_keys.size() < Summary::keys_max) {
-        summary_.unguarded_keys.insert(key_of(a));
-      } else {
-        summary_.keys_cut = true;
-      }
-    }
-    if (a.shadow < sentinel_below) {
-      ++summary_.sentinels;
-      vanishes = true;
-    }
+  if (a.finite() && a.shadow < sentinel_below) {
+    ++summary_.sentinels;
+    vanishes = true;
   }
   if (vanishes) {
     Number zero = literal(0, a.type());
@@ -56,7 +68,7 @@ Number Arithmetic::exp2(const Number& argument) {
   }
   Number out = base_of(a);
   out.shadow = std::exp2(a.shadow);
-  out.signs = positive | not_negative;
+  out.signs = positive | not_negative | clear_sign;
   if (a.is(literal_bits)) out.signs |= literal_bits;
   if (!point_->linked()) return out;
   out.valid = static_cast<Slots>(a.valid >> point_->stride());
@@ -75,6 +87,11 @@ Number Arithmetic::log2(const Number& argument) {
   if (a.special == Special::plus_infinity) return argument;
   if (a.zero()) return of_special(a, Special::minus_infinity);
   note_divisor(a);
+  return logarithm(a);
+}
+
+Number Arithmetic::logarithm(const Number& argument) {
+  Number a = settled(argument);
   ++summary_.logarithms;
   Number out = base_of(a);
   if (!(a.shadow > 0)) return of_special(a, Special::nan);
@@ -168,7 +185,7 @@ Number Arithmetic::maximum(const Number& a, const Number& b, bool nan_wins) {
   return out;
 }
 
-Number Arithmetic::floor(const Number& argument) {
+Number Arithmetic::floor_near(const Number& argument, const Number& origin) {
   if (!argument.finite()) return argument;
   Number a = settled(argument);
   if (a.is(integral)) return a;
@@ -194,7 +211,34 @@ Number Arithmetic::floor(const Number& argument) {
   out.r = whole;
   for (unsigned slot = 0; slot < slots_max; ++slot)
     if ((out.valid >> slot & 1) == 0) out.r[slot] = 0;
+  floored_.try_emplace(key_of(out), settled(origin));
   return out;
+}
+
+Number Arithmetic::integral_of(const Number& a, Rounding rounding) {
+  switch (rounding) {
+    case Rounding::rm:
+      return floor(a);
+    case Rounding::rp:
+      return negate(floor(negate(a)));
+    case Rounding::rz:
+      return std::signbit(a.shadow) ? negate(floor(negate(a))) : floor(a);
+    default:
+      return nearest(a);
+  }
+}
+
+Number Arithmetic::whole_sum(const Number& a, const Number& b, Rounding rounding) {
+  Number sum = add(a, b);
+  const Number& large = a.is(literal_bits) ? a : b;
+  const Number& other = a.is(literal_bits) ? b : a;
+  double magnitude = std::fabs(sum.shadow);
+  if (!sum.finite() || sum.is(literal_bits) || sum.is(integral) || !large.is(integral) ||
+      magnitude < 0x1p23 || magnitude >= 0x1p24)
+    return sum;
+  // Towards 0 is down or up by the sign of the whole.
+  if (rounding == Rounding::rz) rounding = sum.shadow > 0 ? Rounding::rm : Rounding::rp;
+  return add(integral_of(other, rounding), large);
 }
 
 std::optional<int> Arithmetic::order(const Number& left, const Number& right, Question question) {

@@ -22,9 +22,11 @@ enum Sign : std::uint8_t {
   not_positive = 8,
   integral = 16,
   literal_bits = 32,  // A literal, or computed from literals only.
+  clear_sign = 64,    // Its sign bit is never set, as -0 has it.
+  steps = 128,        // An integer multiple of 2^23: what moves an f32's exponent.
 };
 using Signs = std::uint8_t;
-constexpr Signs sign_part = positive | not_negative | negative | not_positive;
+constexpr Signs sign_part = positive | not_negative | negative | not_positive | clear_sign;
 
 /// Roundings on the longest path to here, by how many significant bits they keep: at most 24, 11, 8
 /// and 4. The first only says whether there was one.
@@ -112,14 +114,16 @@ constexpr Signs negated(Signs s) {
   return rest;
 }
 constexpr Signs sum_signs(Signs a, Signs b) {
-  Signs both = a & b, s = both & (integral | literal_bits | not_negative | not_positive);
+  Signs both = a & b;
+  Signs s = both & (integral | literal_bits | not_negative | not_positive | clear_sign | steps);
   if ((both & not_negative) != 0 && ((a | b) & positive) != 0) s |= positive;
   if ((both & not_positive) != 0 && ((a | b) & negative) != 0) s |= negative;
   return s;
 }
 constexpr Signs product_signs(Signs a, Signs b) {
   auto has = [](Signs s, Signs what) { return (s & what) != 0; };
-  Signs s = a & b & (integral | literal_bits);
+  Signs s = a & b & (integral | literal_bits | clear_sign);
+  if ((has(a, steps) && has(b, integral)) || (has(b, steps) && has(a, integral))) s |= steps;
   if ((has(a, not_negative) && has(b, not_negative)) ||
       (has(a, not_positive) && has(b, not_positive)))
     s |= not_negative;
@@ -134,9 +138,12 @@ constexpr Signs product_signs(Signs a, Signs b) {
 }
 constexpr Signs maximum_signs(Signs a, Signs b) {
   Signs both = a & b, any = a | b;
-  return (any & (positive | not_negative)) | (both & (negative | not_positive)) |
-         (both & (integral | literal_bits));
+  return (any & (positive | not_negative | clear_sign)) | (both & (negative | not_positive)) |
+         (both & (integral | literal_bits | steps));
 }
+/// An f32's bits move by so much from one exponent to the next.
+constexpr std::int64_t step_of_exponent = std::int64_t{1} << 23;
+
 constexpr Signs signs_of(double value) {
   if (value > 0) return positive | not_negative;
   if (value < 0) return negative | not_positive;

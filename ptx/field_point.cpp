@@ -179,6 +179,7 @@ Number Point::literal(double value, Type type) const {
     return number;
   }
   number.signs |= signs_of(value);
+  if (!std::signbit(value)) number.signs |= clear_sign;
   if (std::isinf(value)) {
     number.special = value > 0 ? Special::plus_infinity : Special::minus_infinity;
     return number;

@@ -154,6 +154,7 @@ struct FieldRunner::State {
         plain_machine(field, unwatched, run),
         named_machine(field, skeleton, run),
         ordered_machine(field, watched, run) {
+    field.set_lemmas(launch.lemmas);
     unwatched.field = &field;
     skeleton.field = &field;
     watched.field = &field;

@@ -21,6 +21,7 @@ struct FieldLaunch {
   AsyncSchedule schedule = AsyncSchedule::at_issue;
   std::uint64_t steps_max = 0;  // Of one block.
   bool watch_order = false;
+  const Lemmas* lemmas = nullptr;  // The program's; null: polynomials are what they are.
 };
 
 /// One program at one point. Blocks may be run in any order; a trap ends only its block.

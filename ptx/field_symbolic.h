@@ -24,7 +24,8 @@ BitsValue<T> from_word(Field* field, const Word& word) {
     return BitsValue<T>(field, static_cast<U>(*bits));
   BitsValue<T> out(field, 0);
   out.exact = false;
-  std::uint32_t id = field->keep(word);
+  std::uint32_t id = field->float_itself(word);
+  if (id == 0) id = field->keep(word);
   for (unsigned i = 0; i < BitsValue<T>::bytes; ++i)
     out.tags[i] = id == field->poison_id() ? poison_tag : id << 3 | i;
   return out;

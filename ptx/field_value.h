@@ -102,8 +102,13 @@ BitsValue<To> opaque(Field* field, const A&... operands) {
 
 }  // namespace lathe::ptx::field
 
+namespace lathe::ptx::field {
+enum class Logic : std::uint8_t { both, either, differ };
+}  // namespace lathe::ptx::field
+
 #include "ptx/field_symbolic.h"
 #include "ptx/field_whole.h"
+#include "ptx/field_bits.h"
 
 namespace lathe::ptx::field {
 
@@ -183,6 +188,7 @@ constexpr std::uint64_t wrapping_names = 1u << 20;
       std::uint64_t name = wrapping_names + #symbol[0];                            \
       if (auto word = applied<T>(a.field, name, function, a, b)) return *word;     \
       if (auto whole = whole_result<T>(#symbol[0], a, b)) return *whole;           \
+      if (auto sum = sum_of_float<T>(#symbol[0], a, b)) return *sum;               \
       return symbolic<T>(a.field, name, function, a, b);                           \
     }                                                                              \
     return {a.field, static_cast<U>(W{a.bits} symbol W{b.bits})};                  \
@@ -196,7 +202,6 @@ template <Type T>
 BitsValue<T> operator-(const BitsValue<T>& a) {
   return literal(a, 0) - a;
 }
-enum class Logic : std::uint8_t { both, either, differ };
 
 /// Sign operations on a whole float, or on both halves of a pair: the other operand is exact.
 template <Type T>
@@ -236,6 +241,12 @@ std::optional<BitsValue<T>> sign_operation(Logic logic, const BitsValue<T>& valu
   }
 }
 
+template <Type T>
+BitsValue<T> other_logic(Logic logic, const BitsValue<T>& a, const BitsValue<T>& b) {
+  if (auto result = logic_of_floats(logic, a, b)) return *result;
+  return opaque<T>(a.field, a, b);
+}
+
 /// Bytes that an exact operand keeps, clears or sets; anything else of a float's bytes is opaque.
 template <Type T>
 BitsValue<T> bytewise(Logic logic, const BitsValue<T>& a, const BitsValue<T>& b) {
@@ -249,14 +260,14 @@ BitsValue<T> bytewise(Logic logic, const BitsValue<T>& a, const BitsValue<T>& b)
     if (ta == 0 && tb == 0) {
       result = logic == Logic::both ? x & y : logic == Logic::either ? x | y : x ^ y;
     } else if (ta != 0 && tb != 0) {
-      if (ta != tb || logic == Logic::differ) return opaque<T>(a.field, a, b);
+      if (ta != tb || logic == Logic::differ) return other_logic(logic, a, b);
       out.tags[i] = ta;
     } else {
       std::uint8_t known = ta == 0 ? x : y;
       Tag moved = ta == 0 ? tb : ta;
       if (logic == Logic::both && known == 0) continue;
       bool keeps = logic == Logic::both ? known == 0xFF : known == 0;
-      if (!keeps) return opaque<T>(a.field, a, b);
+      if (!keeps) return other_logic(logic, a, b);
       out.tags[i] = moved;
     }
     out.bits = static_cast<U>(out.bits | U{result} << (8 * i));
@@ -304,23 +315,50 @@ bool both_exact(const BitsValue<T>& a, const BitsValue<T>& b) {
   a.field->complain(ComplaintKind::undecided, "an integer comparison of bits that are not exact");
   return false;
 }
+/// A float's bits beside exact ones: as the shadow has them.
+template <Type T>
+std::optional<BitsValue<T>> float_beside(const BitsValue<T>& a, const BitsValue<T>& known,
+                                         std::uint64_t asked) {
+  if (a.exact || !known.exact || any_word(a.field, a)) return std::nullopt;
+  auto bits = decided_bits(a, asked + (is_signed(T) ? 4 : 0), static_cast<std::uint64_t>(known.bits));
+  return bits ? std::optional(literal<T>(a, *bits)) : std::nullopt;
+}
 template <Type T>
 bool operator<(const BitsValue<T>& a, const BitsValue<T>& b) {
-  if (!a.exact || !b.exact)
+  if (!a.exact || !b.exact) {
     if (auto order = whole_order(a, b, Question::below)) return *order < 0;
+    if (auto bits = float_beside(a, b, 16)) return bits->held() < b.held();
+    if (auto bits = float_beside(b, a, 17)) return a.held() < bits->held();
+  }
   return both_exact(a, b) && a.held() < b.held();
 }
 template <Type T>
 bool operator==(const BitsValue<T>& a, const BitsValue<T>& b) {
-  if (!a.exact || !b.exact)
+  if (!a.exact || !b.exact) {
     if (auto order = whole_order(a, b, Question::equal)) return *order == 0;
+    if (auto bits = float_beside(a, b, 18)) return bits->bits == b.bits;
+    if (auto bits = float_beside(b, a, 18)) return bits->bits == a.bits;
+  }
   return both_exact(a, b) && a.bits == b.bits;
 }
-
 template <Type T>
 BitsValue<T> select(bool which, const BitsValue<T>& yes, const BitsValue<T>& no) {
   return which ? yes : no;
 }
+/// As the rows ask it; keys made of floats have an order of their own.
+template <Type T>
+BitsValue<T> smaller(const BitsValue<T>& a, const BitsValue<T>& b) {
+  if (!a.exact || !b.exact)
+    if (auto result = extreme_of_floats(a, b, false)) return *result;
+  return select(a < b, a, b);
+}
+template <Type T>
+BitsValue<T> larger(const BitsValue<T>& a, const BitsValue<T>& b) {
+  if (!a.exact || !b.exact)
+    if (auto result = extreme_of_floats(a, b, true)) return *result;
+  return select(a < b, b, a);
+}
+
 template <Type T>
 NumberValue<T> select(bool which, const NumberValue<T>& yes, const NumberValue<T>& no) {
   return which ? yes : no;
@@ -368,6 +406,16 @@ BitsValue<T> shifted_word(const BitsValue<T>& a, const BitsValue<Type::u32>& by,
     return opaque<T>(a.field, a, by);
   }
 }
+/// Of a float's bits.
+template <Type T>
+BitsValue<T> shifted_float(const BitsValue<T>& a, const BitsValue<Type::u32>& by, int direction) {
+  if (std::optional<Word> word = by.exact ? word_or_float(a) : std::nullopt) {
+    int bits = direction * static_cast<int>(std::min<std::uint32_t>(by.bits, 64));
+    if (auto out = a.field->words().shifted(*word, bits, direction < 0 && is_signed(T)))
+      return from_word<T>(a.field, *out);
+  }
+  return opaque<T>(a.field, a, by);
+}
 template <Type T>
 BitsValue<T> shift_left(const BitsValue<T>& a, const BitsValue<Type::u32>& by) {
   using U = typename BitsValue<T>::Unsigned;
@@ -378,7 +426,9 @@ BitsValue<T> shift_left(const BitsValue<T>& a, const BitsValue<Type::u32>& by) {
           return n >= width_of(T) ? std::uint64_t{0} : x << n;
         },
         1);
-  if (!by.exact || (!a.exact && by.bits % 8 != 0)) return opaque<T>(a.field, a, by);
+  if (by.exact && !a.exact)
+    if (auto whole = whole_shifted_left(a, by.bits)) return *whole;
+  if (!by.exact || (!a.exact && by.bits % 8 != 0)) return shifted_float(a, by, 1);
   if (by.bits >= width_of(T)) return {a.field, 0};
   if (!a.exact) return moved_bytes(a, static_cast<int>(by.bits / 8));
   return {a.field, static_cast<U>(a.bits << by.bits)};
@@ -397,7 +447,7 @@ BitsValue<T> shift_right(const BitsValue<T>& a, const BitsValue<Type::u32>& by) 
         },
         -1);
   if (!by.exact || (!a.exact && (by.bits % 8 != 0 || is_signed(T))))
-    return opaque<T>(a.field, a, by);
+    return shifted_float(a, by, -1);
   bool beyond = by.bits >= width_of(T);
   if (!a.exact && !beyond) return moved_bytes(a, -static_cast<int>(by.bits / 8));
   if (beyond && !is_signed(T)) return {a.field, 0};
@@ -442,6 +492,9 @@ auto exactly([[maybe_unused]] Form f, F function, const A& first, const Rest&...
       if (Field::moves_bits(f.row))
         if (auto moved = moved_word<untyped_of(To)>(first.field, name, function, sources...))
           return *moved;
+      if (Field::bit_by_bit(f.row))
+        if (auto word = by_bits<untyped_of(To)>(first.field, name, function, sources...))
+          return *word;
       return symbolic<untyped_of(To)>(first.field, name, function, sources...);
     }
     return {first.field, static_cast<typename BitsValue<untyped_of(To)>::Unsigned>(

@@ -84,7 +84,7 @@ std::optional<BitsValue<T>> whole_result(char operation, const BitsValue<T>& a,
                                      : arithmetic.mul(*x, *y);
   bool unknown = x->fits == wraps || y->fits == wraps;
   result.fits = unknown ? wraps : 32;
-  result.signs &= integral;
+  result.signs &= integral | steps;
   return from_whole<T>(a.field, result);
 }
 

@@ -28,7 +28,6 @@ std::uint64_t gathered(std::uint64_t bits, std::uint64_t mask) {
   return out;
 }
 
-constexpr Words::Wire wire_of(unsigned bit) { return static_cast<Words::Wire>(2 + 2 * bit); }
 constexpr unsigned bit_of(Words::Wire wire) { return (wire - 2u) / 2; }
 
 }  // namespace
@@ -36,12 +35,14 @@ constexpr unsigned bit_of(Words::Wire wire) { return (wire - 2u) / 2; }
 Words::Words(const Point& point) : point_(&point) {}
 
 bool Words::Body::operator<(const Body& other) const {
-  return std::tie(width, table, wires, mask, values) <
-         std::tie(other.width, other.table, other.wires, other.mask, other.values);
+  return std::tie(width, table, wires, mask, values, split, halves, addend) <
+         std::tie(other.width, other.table, other.wires, other.mask, other.values, other.split,
+                  other.halves, other.addend);
 }
 
 std::uint64_t Words::mask_of(const Body& body) const {
   if (body.table) return body.mask;
+  if (body.split || body.addend != 0) return ~std::uint64_t{0};
   std::uint64_t mask = 0;
   for (unsigned i = 0; i < body.width; ++i)
     if (body.wires[i] > 1) mask |= std::uint64_t{1} << bit_of(body.wires[i]);
@@ -63,8 +64,9 @@ std::uint64_t Words::value(Pattern pattern, std::uint64_t element_bits) const {
 /// The pattern with few bits is a table without those that it does not depend
 /// on.
 Pattern Words::known(Body body) {
+  bool plain = !body.split && body.addend == 0;
   std::uint64_t mask = mask_of(body);
-  if (!body.table && static_cast<unsigned>(std::popcount(mask)) <= table_bits_max) {
+  if (plain && !body.table && static_cast<unsigned>(std::popcount(mask)) <= table_bits_max) {
     bodies_.push_back(body);
     auto last = static_cast<Pattern>(bodies_.size() - 1);
     std::vector<std::uint64_t> values;
@@ -114,6 +116,7 @@ Pattern Words::identity(unsigned width) {
 /// The same pattern as wires, where each bit is one.
 std::optional<Words::Body> Words::wired(Pattern pattern) const {
   const Body& body = bodies_[pattern];
+  if (body.split || body.addend != 0) return std::nullopt;
   if (!body.table) return body;
   Body out;
   out.width = body.width;
@@ -153,6 +156,23 @@ std::optional<std::uint32_t> Words::source_of(std::span<const Word> words) {
   return source;
 }
 
+/// Computed for each half of a float's word.
+template <class Compute>
+std::optional<Pattern> Words::on_halves(std::span<const Word> operands, Compute compute) {
+  if (std::none_of(operands.begin(), operands.end(),
+                   [&](const Word& word) { return bodies_[word.pattern].split; }))
+    return compute(operands);
+  std::array<std::optional<Pattern>, 2> made;
+  for (unsigned half = 0; half < 2; ++half) {
+    std::vector<Word> part(operands.begin(), operands.end());
+    for (Word& word : part)
+      if (bodies_[word.pattern].split) word.pattern = bodies_[word.pattern].halves[half];
+    made[half] = compute(std::span<const Word>(part));
+    if (!made[half]) return std::nullopt;
+  }
+  return of_halves(*made[0], *made[1]);
+}
+
 template <class Compute>
 std::optional<Word> Words::remembered(std::uint64_t name, std::span<const Word> operands,
                                       Compute compute) {
@@ -166,7 +186,7 @@ std::optional<Word> Words::remembered(std::uint64_t name, std::span<const Word> 
   }
   auto [found, fresh] = remembered_.try_emplace(key);
   std::optional<Pattern>& pattern = found->second;
-  if (fresh) pattern = compute();
+  if (fresh) pattern = on_halves(operands, compute);
   if (!pattern) return std::nullopt;
   return Word{*source, *pattern};
 }
@@ -192,7 +212,9 @@ std::optional<Pattern> Words::entries(std::span<const Word> operands, unsigned w
 
 std::optional<Word> Words::apply(std::uint64_t name, std::span<const Word> operands, unsigned width,
                                  const Function& function) {
-  return remembered(mix(name, width), operands, [&] { return entries(operands, width, function); });
+  return remembered(mix(name, width), operands, [&](std::span<const Word> words) {
+    return entries(words, width, function);
+  });
 }
 
 std::optional<Pattern> Words::wires_of_both(Bitwise what, Pattern a, Pattern b) {
@@ -219,21 +241,56 @@ std::optional<Pattern> Words::wires_of_both(Bitwise what, Pattern a, Pattern b) 
 
 std::optional<Word> Words::bitwise(Bitwise what, Word a, Word b) {
   std::array<Word, 2> both{a, b};
-  return remembered(1 + static_cast<unsigned>(what), both, [&]() -> std::optional<Pattern> {
+  using Operands = std::span<const Word>;
+  return remembered(1 + static_cast<unsigned>(what), both, [&](Operands words)
+                        -> std::optional<Pattern> {
     auto function = [&](std::span<const std::uint64_t> bits) {
       return what == Bitwise::both     ? bits[0] & bits[1]
              : what == Bitwise::either ? bits[0] | bits[1]
                                        : bits[0] ^ bits[1];
     };
-    if (auto small = entries(both, width(a.pattern), function)) return small;
-    return wires_of_both(what, a.pattern, b.pattern);
+    if (auto small = entries(words, width(a.pattern), function)) return small;
+    return wires_of_both(what, words[0].pattern, words[1].pattern);
+  });
+}
+
+std::optional<Word> Words::by_bits(std::uint64_t name, std::span<const Word> operands,
+                                   unsigned width, const Function& function) {
+  using Operands = std::span<const Word>;
+  return remembered(mix(name, width), operands, [&](Operands words) -> std::optional<Pattern> {
+    Body out;
+    out.width = width;
+    std::vector<std::uint64_t> clear(words.size()), set(words.size());
+    std::array<Wire, word_bits_max> variable{};
+    for (std::size_t k = 0; k < words.size(); ++k) {
+      std::optional<Body> body = wired(words[k].pattern);
+      if (!body) return std::nullopt;
+      for (unsigned i = 0; i < width; ++i) {
+        Wire wire = body->wires[i];
+        auto base = static_cast<Wire>(wire & ~1);
+        if (wire > 1 && variable[i] > 1 && variable[i] != base) return std::nullopt;
+        if (wire > 1) variable[i] = base;
+        std::uint64_t low = wire & 1, high = wire > 1 ? low ^ 1 : low;
+        clear[k] |= low << i;
+        set[k] |= high << i;
+      }
+    }
+    std::uint64_t without = function(clear), with = function(set);
+    for (unsigned i = 0; i < width; ++i) {
+      auto low = static_cast<Wire>(without >> i & 1);
+      bool depends = (without >> i & 1) != (with >> i & 1);
+      out.wires[i] = depends ? static_cast<Wire>(variable[i] + low) : low;
+    }
+    return known(std::move(out));
   });
 }
 
 std::optional<Word> Words::moved(std::uint64_t name, Word a, unsigned size,
                                  const std::function<std::uint64_t(std::uint64_t)>& function) {
-  return remembered(mix(name, size), std::span(&a, 1), [&]() -> std::optional<Pattern> {
-    std::optional<Body> body = wired(a.pattern);
+  using Operands = std::span<const Word>;
+  return remembered(mix(name, size), Operands(&a, 1), [&](Operands words)
+                        -> std::optional<Pattern> {
+    std::optional<Body> body = wired(words[0].pattern);
     if (!body) return std::nullopt;
     Body out;
     out.width = size;
@@ -254,11 +311,12 @@ std::optional<Word> Words::moved(std::uint64_t name, Word a, unsigned size,
 
 std::optional<Word> Words::shifted(Word a, int by, bool sign) {
   std::uint64_t name = 64 + static_cast<std::uint64_t>(by + 128) * 2 + (sign ? 1 : 0);
-  return remembered(name, std::span(&a, 1), [&]() -> std::optional<Pattern> {
-    std::optional<Body> body = wired(a.pattern);
+  using Operands = std::span<const Word>;
+  return remembered(name, Operands(&a, 1), [&](Operands words) -> std::optional<Pattern> {
+    std::optional<Body> body = wired(words[0].pattern);
     unsigned size = width(a.pattern);
     if (!body)
-      return entries(std::span(&a, 1), size, [&](std::span<const std::uint64_t> bits) {
+      return entries(words, size, [&](std::span<const std::uint64_t> bits) {
         if (by >= 0) return by >= 64 ? 0 : bits[0] << by;
         std::uint64_t x = bits[0];
         if (sign && (x >> (size - 1) & 1) != 0) x |= ~low_bits(size);
@@ -281,12 +339,14 @@ std::optional<Word> Words::shifted(Word a, int by, bool sign) {
 }
 
 std::optional<Word> Words::resized(Word a, unsigned size, bool sign) {
+  using Operands = std::span<const Word>;
   return remembered(
-      1024 + size * 2 + (sign ? 1 : 0), std::span(&a, 1), [&]() -> std::optional<Pattern> {
+      1024 + size * 2 + (sign ? 1 : 0), Operands(&a, 1),
+      [&](Operands words) -> std::optional<Pattern> {
         unsigned before = width(a.pattern);
-        std::optional<Body> body = wired(a.pattern);
+        std::optional<Body> body = wired(words[0].pattern);
         if (!body)
-          return entries(std::span(&a, 1), size, [&](std::span<const std::uint64_t> bits) {
+          return entries(words, size, [&](std::span<const std::uint64_t> bits) {
             std::uint64_t x = bits[0];
             if (sign && (x >> (before - 1) & 1) != 0) x |= ~low_bits(before);
             return x;
@@ -299,11 +359,12 @@ std::optional<Word> Words::resized(Word a, unsigned size, bool sign) {
       });
 }
 
-std::optional<Word> Words::joined(std::span<const Word> words,
+std::optional<Word> Words::joined(std::span<const Word> operands,
                                   std::span<const std::uint8_t> bytes) {
   std::uint64_t name = 4096;
   for (std::uint8_t byte : bytes) name = name * 16 + byte + 1;
-  return remembered(mix(name), words, [&]() -> std::optional<Pattern> {
+  using Operands = std::span<const Word>;
+  return remembered(mix(name), operands, [&](Operands words) -> std::optional<Pattern> {
     Body out;
     out.width = static_cast<unsigned>(8 * words.size());
     bool wires = true;
@@ -362,6 +423,7 @@ const Words::Values* Words::values_of(Pattern pattern, Type as) {
 
 std::optional<Number> Words::number(Word word, Type as, std::uint64_t element_bits) {
   const Body& body = bodies_[word.pattern];
+  if (body.split || body.addend != 0) return std::nullopt;
   const Moduli& m = point_->moduli();
   Number out;
   out.valid = point_->every_slot();

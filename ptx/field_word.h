@@ -6,7 +6,8 @@
 // table of all its values, to which any operation applies entry by entry. As a
 // number it is its multilinear extension, with a residue for each bit of the
 // element: two patterns are equal for every element exactly if their extensions
-// are.
+// are. The bits of a float that inputs decide are a word too, of two halves: one
+// pattern where the sign bit is clear and one where it is set.
 
 #include <array>
 #include <cstdint>
@@ -26,6 +27,14 @@ using Pattern = std::uint32_t;
 /// The value of a float's bits.
 double float_value(std::uint64_t bits, Type type);
 
+/// How a float's bits were changed, where each bit but the sign's is kept or each is inverted.
+struct KeyShape {
+  struct Half {
+    bool inverted = false, top = false;
+  };
+  std::array<Half, 2> halves;  // Of a clear sign bit, and of one that is set.
+};
+
 /// A word: which element (no_source: a constant), and how its bits make it.
 struct Word {
   static constexpr std::uint32_t no_source = ~std::uint32_t{0};
@@ -39,6 +48,7 @@ class Words {
   /// 0 and 1 are constants; 2 + 2 b is bit b of the element, 3 + 2 b its
   /// inverse.
   using Wire = std::uint8_t;
+  static constexpr Wire wire_of(unsigned bit) { return static_cast<Wire>(2 + 2 * bit); }
 
   explicit Words(const Point& point);
 
@@ -51,6 +61,18 @@ class Words {
     return body.values[0];
   }
   Pattern identity(unsigned width);
+  /// The bits of an f32 themselves.
+  Pattern float_bits();
+  /// An f32's bits as an integer, plus a constant.
+  Pattern float_plus(std::uint32_t addend);
+  /// That constant, where it is one.
+  std::optional<std::uint32_t> addend_of(Pattern pattern) const {
+    const Body& body = bodies_[pattern];
+    return body.addend == 0 ? std::optional<std::uint32_t>() : body.addend;
+  }
+  std::optional<KeyShape> key_shape(Pattern pattern) const;
+  /// What the halves of a float's word are, where both are constant.
+  std::optional<std::array<std::uint64_t, 2>> known_halves(Pattern pattern) const;
   /// The bytes of several words of one element, one after the other.
   std::optional<Word> joined(std::span<const Word> words, std::span<const std::uint8_t> bytes);
 
@@ -64,6 +86,9 @@ class Words {
                             const std::function<std::uint64_t(std::uint64_t)>& function);
   enum class Bitwise : std::uint8_t { both, either, differ };
   std::optional<Word> bitwise(Bitwise what, Word a, Word b);
+  /// A function of each bit by itself.
+  std::optional<Word> by_bits(std::uint64_t name, std::span<const Word> operands, unsigned width,
+                              const Function& function);
   /// Left by a positive number of bits, right by a negative one.
   std::optional<Word> shifted(Word a, int by, bool sign);
   std::optional<Word> resized(Word a, unsigned width, bool sign);
@@ -81,6 +106,9 @@ class Words {
     std::array<Wire, word_bits_max> wires{};
     std::uint64_t mask = 0;             // Of a table: the bits that it depends on.
     std::vector<std::uint64_t> values;  // By those bits, the lowest first.
+    bool split = false;                 // Of a float: by its sign bit one of the halves.
+    std::array<Pattern, 2> halves{};
+    std::uint32_t addend = 0;  // Not 0: a float's bits plus this, and nothing else.
     bool operator<(const Body& other) const;
   };
   struct Values {
@@ -89,6 +117,9 @@ class Words {
   };
 
   Pattern known(Body body);
+  Pattern of_halves(Pattern clear, Pattern set);
+  template <class Compute>
+  std::optional<Pattern> on_halves(std::span<const Word> operands, Compute compute);
   std::optional<Pattern> entries(std::span<const Word> operands, unsigned width,
                                  const Function& function);
   std::optional<Pattern> wires_of_both(Bitwise what, Pattern a, Pattern b);
@@ -113,6 +144,7 @@ class Words {
 
   const Point* point_;
   std::vector<Body> bodies_;
+  std::optional<Pattern> float_bits_;
   std::map<Body, Pattern> by_body_;
   std::unordered_map<Key, std::optional<Pattern>, KeyHash> remembered_;
   std::unordered_map<std::uint64_t, Values> values_;  // By pattern and type.

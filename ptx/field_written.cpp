@@ -105,6 +105,8 @@ std::vector<Written> Field::finish_block() {
   for (Region& buffer : buffers_) buffer.pages.clear();
   numbers_.clear();
   word_arena_.clear();
+  float_sources_.assign(1, 0);
+  float_names_.clear();
   free_.clear();
   tiles_.clear();
   gathered_.forget();

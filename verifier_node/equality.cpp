@@ -25,6 +25,7 @@ FieldLaunch launch_of(const Sides& sides, Side side, const PointRequest& request
   launch.buffers = sides.buffers;
   launch.parameters = sides.parameters;
   launch.steps_max = request.steps_max;
+  launch.lemmas = &sides.at(side).lemmas;
   return launch;
 }
 

@@ -36,13 +36,24 @@ bool makes_integer(const ptx::Instruction& instruction) {
          integer_modifier(*type);
 }
 
+/// An integer becomes the exponent of a float.
+bool makes_exponent(const ptx::Instruction& instruction) {
+  constexpr std::uint64_t exponent_place = 23;
+  return instruction.opcode == "shl" &&
+         std::any_of(instruction.operands.begin(), instruction.operands.end(),
+                     [](const ptx::Operand& operand) {
+                       return operand.kind == ptx::Operand::Kind::integer &&
+                              operand.bits == exponent_place;
+                     });
+}
+
 void look_at(const ptx::Instruction& instruction, Uses& uses) {
   std::string_view op = instruction.opcode;
   bool floats =
       std::any_of(instruction.modifiers.begin(), instruction.modifiers.end(), float_modifier);
   if (op == "mma" || op == "wgmma" || op == "tcgen05") uses.matrix = true;
   if (op == "div" || op == "rcp" || op == "lg2" || op == "rsqrt") uses.division = true;
-  if (op == "ex2" || op == "tanh") uses.exponential = true;
+  if (op == "ex2" || op == "tanh" || makes_exponent(instruction)) uses.exponential = true;
   if (op == "lg2" || op == "sqrt" || op == "rsqrt") uses.root_or_log = true;
   if (!floats) return;
   if (op == "max" || op == "min" || op == "redux" || op == "abs") uses.comparison = true;
@@ -91,6 +102,14 @@ void note_literals(const ptx::Function& function, bool of_reference,
 
 }  // namespace
 
+void Polynomials::take(const ptx::field::Lemmas& lemmas) {
+  using Function = ptx::field::Lemma::Function;
+  for (const auto& [operation, lemma] : lemmas) {
+    exponential |= lemma.function == Function::exp2 || lemma.function == Function::exp;
+    logarithm |= lemma.function == Function::ln_1p || lemma.function == Function::log2_1p;
+  }
+}
+
 void deepen(Plan& plan) {
   plan.levels = ptx::field::levels;
   std::uint64_t points = plan.runs * plan.points_each;
@@ -100,9 +119,11 @@ void deepen(Plan& plan) {
 }
 
 Plan make_plan(const ptx::Module& reference, const ptx::Module& candidate, const std::string& entry,
-               std::uint32_t points) {
+               std::uint32_t points, Polynomials polynomials) {
   Plan plan;
   Uses uses;
+  uses.exponential = polynomials.exponential;
+  uses.root_or_log = polynomials.logarithm;
   std::set<std::uint32_t> squares;
   bool of_reference = true;
   for (const ptx::Module* module : {&reference, &candidate}) {

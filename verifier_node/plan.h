@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "ptx/field_lemma.h"
 #include "ptx/field_point.h"
 #include "ptx/module.h"
 
@@ -35,7 +36,13 @@ struct Plan {
 /// With all primes of the chain carried.
 void deepen(Plan& plan);
 
+/// What polynomials of the two stand for.
+struct Polynomials {
+  bool exponential = false, logarithm = false;
+  void take(const ptx::field::Lemmas& lemmas);
+};
+
 Plan make_plan(const ptx::Module& reference, const ptx::Module& candidate, const std::string& entry,
-               std::uint32_t points);
+               std::uint32_t points, Polynomials polynomials = {});
 
 }  // namespace lathe::verifier_node

@@ -16,6 +16,7 @@ namespace lathe::verifier_node {
 struct Subject {
   const ptx::Module* module = nullptr;
   ptx::Program program;
+  ptx::field::Lemmas lemmas;  // Of its polynomials.
   Launch launch;
 
   std::uint32_t line_of(std::uint32_t operation) const {

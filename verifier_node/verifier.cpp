@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <set>
 
 #include "verifier_node/binding.h"
 
@@ -79,6 +80,7 @@ bool Verifier::decode() {
       continue;
     }
     subject.program = *std::move(program);
+    subject.lemmas = ptx::field::find_lemmas(subject.program);
     if (of_reference) continue;
     for (const ptx::Operation& op : subject.program.operations) {
       uses_copies_ |= op.effect == ptx::Effect::copy_async || op.effect == ptx::Effect::bulk_copy ||
@@ -267,8 +269,22 @@ void Verifier::finish_points() {
   note(both.saturations != 0, "conversions to eight bits do not saturate");
   note(both.integers != 0, "integers made of floats stay in the range of their type");
   note(both.floors != 0, "rounding to integers as a keyed function of the fraction");
+  for (Side side : {Side::reference, Side::candidate})
+    assume_lemmas(side);
   note(trusts_copies_, "products read what cp.async brought without a fence between the proxies");
   note(both.keys_cut, "divisors and exponentials beyond the first 2097152 were not compared");
+}
+
+/// Polynomials that were read as functions, in the order of the lines.
+void Verifier::assume_lemmas(Side side) {
+  const Subject& subject = sides_.at(side);
+  const ptx::field::Summary& summary = side == Side::reference ? reference_ : candidate_;
+  for (std::uint32_t operation : std::set<std::uint32_t>(summary.lemmas.begin(), summary.lemmas.end()))
+    if (auto found = subject.lemmas.find(operation); found != subject.lemmas.end())
+      findings_.proof.assumed.push_back(
+          found->second.text() + " (" +
+          (side == Side::reference ? "reference" : "candidate") + " line " +
+          std::to_string(subject.line_of(operation)) + ")");
 }
 
 /// Integers are exact, so what holds for all of them is shown for those that were drawn: enough
@@ -293,8 +309,11 @@ void Verifier::look_at_drawn_tensors() {
 
 Result<Findings> Verifier::run() {
   if (!decode()) return std::move(findings_);
+  Polynomials polynomials;
+  for (const Subject* subject : {&sides_.reference, &sides_.candidate})
+    polynomials.take(subject->lemmas);
   plan_ = make_plan(*sides_.reference.module, *sides_.candidate.module, contract_->entry,
-                    options_->points);
+                    options_->points, polynomials);
   look_at_drawn_tensors();
   if (reference_range_.begin == reference_range_.end) {
     undecided("unsupported", "there is no block to compare");

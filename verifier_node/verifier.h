@@ -26,6 +26,7 @@ class Verifier {
   void take(const PointResult& result, std::uint64_t number);
   void finish_points();
   void look_at_drawn_tensors();
+  void assume_lemmas(Side side);
 
   // conclude.cpp
   Result<Done> conclude_stopped(const StoppedBlock& stopped);

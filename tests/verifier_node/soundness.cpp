@@ -127,8 +127,12 @@ std::string module_text(const Frame& frame, const std::vector<std::string>& body
       else
         begin += move_text("ld", type) + "%" + name + ", [%" + name + "p];\n";
     }
+  auto of_module = [](const std::string& line) { return line.starts_with(".global "); };
   std::string text = ".version " + frame.version + "\n.target " + frame.target +
-                     "\n.address_size 64\n.visible .entry pair(" + parameters + ")\n{\n";
+                     "\n.address_size 64\n";
+  for (const std::string& line : body)
+    if (of_module(line)) text += line + "\n";
+  text += ".visible .entry pair(" + parameters + ")\n{\n";
   if (frame.shared != 0)
     text += ".shared .align 128 .b8 s[" + std::to_string(frame.shared) + "];\n";
   text +=
@@ -136,7 +140,8 @@ std::string module_text(const Frame& frame, const std::vector<std::string>& body
       ".reg .b32 %t, %c, %i;\nmov.u32 %t, %tid.x;\nmov.u32 %c, %ctaid.x;\n"
       "mad.lo.u32 %i, %c, " +
       std::to_string(frame.threads) + ", %t;\n" + begin;
-  for (const std::string& line : body) text += line + "\n";
+  for (const std::string& line : body)
+    if (!of_module(line)) text += line + "\n";
   return text + end + "ret;\n}\n";
 }
 
