@@ -29,6 +29,7 @@ Body declare_frontier(App& app);
 Body declare_import(App& app);
 Body declare_lower(App& app);
 Body declare_node(App& app);
+Body declare_prove(App& app);
 Body declare_ptx(App& app);
 Body declare_resume(App& app);
 Body declare_runs(App& app);
@@ -61,6 +62,8 @@ inline constexpr std::array subcommands{
     Subcommand{"store", "export what a store knows", "lathe store export --store S", declare_store},
     Subcommand{"verify", "whether one PTX computes what another does",
                "lathe verify A.ptx B.ptx --contract DIR", declare_verify},
+    Subcommand{"prove", "a candidate of a store once more, by the verifier alone",
+               "lathe prove 1a2b3c4d --store S", declare_prove},
     Subcommand{"sanitize", "bounds, races and uninitialised reads of one file",
                "lathe sanitize mine.ptx --contract DIR", declare_sanitize},
     Subcommand{"test", "one file against the reference on the contract's inputs",

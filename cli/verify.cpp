@@ -13,7 +13,9 @@
 #include "cli/exit_status.h"
 #include "cli/input_file.h"
 #include "cli/subcommand.h"
+#include "cli/verification.h"
 #include "cli/verify_split.h"
+#include "cli/version.h"
 #include "cli/waiting.h"
 #include "pipeline/abi.h"
 #include "pipeline/admission.h"
@@ -22,12 +24,7 @@
 namespace lathe::cli {
 namespace {
 
-struct Options {
-  std::string reference, candidate, contract, reference_launch, candidate_launch;
-  std::uint32_t points = 0, threads = 1;
-  std::uint64_t seed = 0, steps = 0, stress_blocks = 8, block_begin = 0, block_end = 0;
-  bool json = false, quiet = false;
-};
+using Options = Verification;
 
 Error bad_launch(const std::string& text) {
   return {Fault::malformed,
@@ -193,6 +190,45 @@ int say(const Options& options, const Json& said) {
   return verdict == "refuted" ? exit_no : exit_undecided;
 }
 
+/// Whether ranges of blocks can be proved by themselves. Blocks of one cluster are run together,
+/// and what blocks do to one place by atomics is known of all of them only.
+bool falls_apart(const Side& a, const Side& b, const Contract& contract) {
+  constexpr std::array<std::uint32_t, 3> single{1, 1, 1};
+  if (a.launch.cluster != single || b.launch.cluster != single || !contract.cases.empty() ||
+      a.launch.grid != b.launch.grid)
+    return false;
+  for (const Side* side : {&a, &b})
+    for (const ptx::Instruction& instruction :
+         side->module.find_entry(contract.entry)->instructions)
+      if (instruction.opcode == "atom" || instruction.opcode == "red") return false;
+  return true;
+}
+
+/// One folder a question: other files, launches or options are another one.
+std::filesystem::path kept_place(const Options& options, const Side& a, const Side& b,
+                                 const Contract& contract) {
+  std::string question = version_text() + "\n" + a.sha256 + "\n" + b.sha256 + "\n" +
+                         hex(contract.identity()) + "\n" + options.reference_launch + "\n" +
+                         options.candidate_launch;
+  for (std::uint64_t number : {std::uint64_t{options.points}, options.seed, options.steps,
+                               options.stress_blocks})
+    question += "\n" + std::to_string(number);
+  for (const Side* side : {&a, &b}) {
+    for (const auto& extent : {side->launch.grid, side->launch.block})
+      for (std::uint32_t each : extent) question += " " + std::to_string(each);
+    question += " " + std::to_string(side->launch.dynamic_shared_bytes);
+  }
+  return std::filesystem::path(options.kept) / hex(sha256(question));
+}
+
+/// The answer with the candidate's own name.
+Json named(const Options& options, Json said) {
+  if (options.candidate_name.empty()) return said;
+  said["candidate"]["file"] = options.candidate_name;
+  said["reference"]["file"] = "reference.ptx";
+  return said;
+}
+
 /// The same question as a child process is asked it; its ranges are added by the split.
 std::vector<std::string> words_of(const Options& options) {
   std::vector<std::string> words{options.reference, options.candidate, "--contract",
@@ -209,7 +245,9 @@ std::vector<std::string> words_of(const Options& options) {
   return words;
 }
 
-int run(const Options& options) {
+}  // namespace
+
+int verify_files(const Options& options) {
   Form form = form_of(options.json);
   Opened opened = open_contract(options.contract);
   if (opened.contract == nullptr) return complain(opened.errors, form);
@@ -236,17 +274,18 @@ int run(const Options& options) {
   // A file that is read once only cannot be given to several children.
   bool files = options.reference != "-" && options.candidate != "-";
   bool ranged = options.block_begin != 0 || options.block_end != 0;
-  // Blocks of one cluster are run together.
-  constexpr std::array<std::uint32_t, 3> single{1, 1, 1};
-  bool apart = a.launch.cluster == single && b.launch.cluster == single;
-  if (options.threads > 1 && files && !ranged && apart && opened.contract->cases.empty() &&
-      a.launch.grid == b.launch.grid) {
-    Result<std::optional<Json>> split =
-        verify_split(words_of(options), a.launch.blocks(), options.threads,
-                     [&](std::uint64_t done, std::uint64_t total) { waiting.reach(done, total); });
+  bool shared = options.threads > 1 || !options.kept.empty();
+  if (shared && files && !ranged && falls_apart(a, b, *opened.contract)) {
+    Split split;
+    split.words = words_of(options);
+    split.blocks = a.launch.blocks();
+    split.threads = options.threads;
+    if (!options.kept.empty()) split.kept = kept_place(options, a, b, *opened.contract);
+    split.progress = [&](std::uint64_t done, std::uint64_t total) { waiting.reach(done, total); };
+    Result<std::optional<Json>> answer = verify_split(split);
     waiting.clear();
-    if (!split) return complain(split.error(), form);
-    if (*split) return waiting.begin(""), say(options, **split);
+    if (!answer) return complain(answer.error(), form);
+    if (*answer) return waiting.begin(""), say(options, named(options, **answer));
     waiting.begin("verify, whole");
   }
   how.progress = [&](std::uint64_t done, std::uint64_t total) { waiting.reach(done, total); };
@@ -256,10 +295,22 @@ int run(const Options& options) {
   waiting.begin("");
   waiting.clear();
   if (!report) return complain(report.error(), form);
-  return say(options, document(*report, a, b, seconds));
+  return say(options, named(options, document(*report, a, b, seconds)));
 }
 
-}  // namespace
+void add_verification_options(App& app, Verification& options) {
+  app.add_option("--points", options.points, "points of evaluation; 0: as many as are needed");
+  app.add_option("--seed", options.seed, "of the points and inputs");
+  app.add_option("--steps", options.steps, "warp instructions of a block at most; 0: no limit");
+  app.add_option("--threads", options.threads, "processes that share the grid").between(1, 1024);
+  app.add_option("--stress-blocks", options.stress_blocks,
+                 "blocks that are also run on stress inputs");
+  app.add_option("--keep", options.kept,
+                 "folder for what is proved of parts of the grid, so that a proof which was ended "
+                 "goes on where it stopped");
+  app.add_flag("--json", options.json, "one JSON document on standard output");
+  app.add_flag("--quiet", options.quiet, "the exit status alone");
+}
 
 Body declare_verify(App& app) {
   auto options = std::make_shared<Options>();
@@ -269,17 +320,10 @@ Body declare_verify(App& app) {
   app.add_option("--launch-a", options->reference_launch, "grid=..,block=..,shared=.. of A");
   app.add_option("--launch-b", options->candidate_launch,
                  "of B; else B.toml beside it, else its .reqntid, else the contract's");
-  app.add_option("--points", options->points, "points of evaluation; 0: as many as are needed");
-  app.add_option("--seed", options->seed, "of the points and inputs");
-  app.add_option("--steps", options->steps, "warp instructions at most; 0: no limit");
-  app.add_option("--threads", options->threads, "processes that share the grid").between(1, 1024);
   app.add_option("--block-begin", options->block_begin, "the first block of a range");
   app.add_option("--block-end", options->block_end, "behind the last block of a range; 0: all");
-  app.add_option("--stress-blocks", options->stress_blocks,
-                 "blocks that are also run on stress inputs");
-  app.add_flag("--json", options->json, "one JSON document on standard output");
-  app.add_flag("--quiet", options->quiet, "the exit status alone");
-  return [options] { return run(*options); };
+  add_verification_options(app, *options);
+  return [options] { return verify_files(*options); };
 }
 
 }  // namespace lathe::cli

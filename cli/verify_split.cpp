@@ -6,15 +6,20 @@
 #include <mutex>
 #include <thread>
 
-#include "base/process.h"
+#include "base/files.h"
 
 namespace lathe::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Ranges a process: the last to end does not leave the others idle for long.
-constexpr std::uint64_t ranges_a_thread = 3;
+/// Ranges a process: the last to end does not leave the others idle for long, and one that is
+/// killed has not done much in vain.
+constexpr std::uint64_t ranges_a_thread = 6;
+/// And of a proof that is to go on after it was ended.
+constexpr std::uint64_t kept_ranges_min = 16;
+/// Children that may die over one range: killed, or out of memory.
+constexpr unsigned attempts_max = 3;
 
 struct Range {
   std::uint64_t begin = 0, end = 0;
@@ -22,40 +27,81 @@ struct Range {
   std::optional<Error> error;
 };
 
-std::vector<Range> ranges_of(std::uint64_t blocks, std::uint32_t threads) {
-  std::uint64_t count = std::min<std::uint64_t>(blocks, threads * ranges_a_thread);
+std::vector<Range> ranges_of(const Split& split) {
+  std::uint64_t wanted = split.threads * ranges_a_thread;
+  if (!split.kept.empty()) wanted = std::max(wanted, kept_ranges_min);
+  std::uint64_t count = std::min(split.blocks, wanted);
   std::vector<Range> ranges;
   for (std::uint64_t i = 0; i < count; ++i)
-    ranges.push_back({blocks * i / count, blocks * (i + 1) / count, {}, {}});
+    ranges.push_back({split.blocks * i / count, split.blocks * (i + 1) / count, {}, {}});
   return ranges;
 }
 
-void run(Range& range, const std::vector<std::string>& words, const std::atomic<bool>& stop) {
+bool is_answer(const Json& said) {
+  return said.is_object() && said.value("schema", "") == "lathe/verify/1";
+}
+
+std::filesystem::path place_of(const Split& split, const Range& range) {
+  return split.kept / (std::to_string(range.begin) + "-" + std::to_string(range.end) + ".json");
+}
+
+/// What an earlier run has proved of this range.
+bool take_kept(const Split& split, Range& range) {
+  if (split.kept.empty()) return false;
+  Result<std::string> text = read_file(place_of(split, range));
+  if (!text) return false;
+  Json said = Json::parse(*text, nullptr, false);
+  if (!is_answer(said) || said.value("verdict", "") != "proved") return false;
+  range.said = std::move(said);
+  return true;
+}
+
+std::vector<std::string> command_of(const Split& split, const Range& range) {
   std::vector<std::string> command{own_program().string(), "verify"};
-  command.insert(command.end(), words.begin(), words.end());
-  for (std::string word : {"--json", "--block-begin", "", "--block-end", ""})
-    command.push_back(std::move(word));
-  command[command.size() - 3] = std::to_string(range.begin);
-  command.back() = std::to_string(range.end);
+  command.insert(command.end(), split.words.begin(), split.words.end());
+  for (const std::string& word :
+       {std::string("--json"), std::string("--block-begin"), std::to_string(range.begin),
+        std::string("--block-end"), std::to_string(range.end)})
+    command.push_back(word);
+  return command;
+}
+
+Result<ProcessEnd> run_child(const Split& split, const std::vector<std::string>& command,
+                             const std::atomic<bool>& stop) {
+  if (split.run) return split.run(command);
   ProcessLimits limits;
   limits.wall = std::chrono::hours(24 * 30);
   limits.stop = &stop;
-  Result<ProcessEnd> end = run_process(command, "", limits);
-  if (!end) {
-    range.error = end.error();
-    return;
+  return run_process(command, "", limits);
+}
+
+void run(Range& range, const Split& split, const std::atomic<bool>& stop) {
+  if (take_kept(split, range)) return;
+  int signal = 0;
+  for (unsigned attempt = 0; attempt < attempts_max; ++attempt) {
+    Result<ProcessEnd> end = run_child(split, command_of(split, range), stop);
+    if (!end) {
+      range.error = end.error();
+      return;
+    }
+    if (end->timed_out || stop) return;
+    Json said = Json::parse(end->out, nullptr, false);
+    if (is_answer(said)) {
+      range.said = std::move(said);
+      if (!split.kept.empty() && range.said->value("verdict", "") == "proved")
+        if (Result<Done> kept = write_file(place_of(split, range), range.said->dump()); !kept)
+          range.error = kept.error();
+      return;
+    }
+    signal = end->signal;
   }
-  if (end->timed_out) return;
-  Json said = Json::parse(end->out, nullptr, false);
-  if (said.is_object() && said.value("schema", "") == "lathe/verify/1")
-    range.said = std::move(said);
-  else
-    range.error = Error{Fault::unavailable,
-                        "the proof of blocks " + std::to_string(range.begin) + " to " +
-                            std::to_string(range.end) + " gave no answer (signal " +
-                            std::to_string(end->signal) + ")",
-                        "fewer --threads need less memory",
-                        {}};
+  range.error = Error{Fault::unavailable,
+                      "the proof of blocks " + std::to_string(range.begin) + " to " +
+                          std::to_string(range.end) + " gave no answer in " +
+                          std::to_string(attempts_max) + " processes (signal " +
+                          std::to_string(signal) + ")",
+                      "fewer --threads need less memory",
+                      {}};
 }
 
 bool is_proved(const Json& said) { return said.value("verdict", "") == "proved"; }
@@ -66,22 +112,20 @@ std::uint64_t number(const Json& json, const char* table, const char* name) {
 }
 
 /// All ranges, each by whoever is free; none begins once one has decided.
-void run_all(std::vector<Range>& ranges, const std::vector<std::string>& words,
-             std::uint32_t threads,
-             const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
+void run_all(std::vector<Range>& ranges, const Split& split) {
   std::atomic<bool> stop = false;
   std::atomic<std::size_t> next = 0, done = 0;
   std::mutex mutex;
   auto work = [&] {
     for (std::size_t i; !stop && (i = next++) < ranges.size();) {
-      run(ranges[i], words, stop);
+      run(ranges[i], split, stop);
       if (!ranges[i].said || !is_proved(*ranges[i].said)) stop = true;
       std::lock_guard lock(mutex);
-      progress(++done, ranges.size());
+      if (split.progress) split.progress(++done, ranges.size());
     }
   };
   std::vector<std::thread> pool;
-  for (std::uint32_t i = 0; i < std::min<std::size_t>(threads, ranges.size()); ++i)
+  for (std::uint32_t i = 0; i < std::min<std::size_t>(split.threads, ranges.size()); ++i)
     pool.emplace_back(work);
   for (std::thread& thread : pool) thread.join();
 }
@@ -115,12 +159,14 @@ Json merge_proofs(const std::vector<Json>& ranges) {
   return all;
 }
 
-Result<std::optional<Json>> verify_split(
-    const std::vector<std::string>& words, std::uint64_t blocks, std::uint32_t threads,
-    const std::function<void(std::uint64_t done, std::uint64_t total)>& progress) {
+Result<std::optional<Json>> verify_split(const Split& split) {
   Clock::time_point begin = Clock::now();
-  std::vector<Range> ranges = ranges_of(blocks, threads);
-  run_all(ranges, words, threads, progress);
+  if (!split.kept.empty()) {
+    std::error_code code;
+    std::filesystem::create_directories(split.kept, code);
+  }
+  std::vector<Range> ranges = ranges_of(split);
+  run_all(ranges, split);
   std::vector<Json> proved;
   std::optional<Json> decided;
   for (Range& range : ranges) {

@@ -246,6 +246,9 @@ class Field {
   std::optional<Number> whole_float(const Tag* tags, std::uint32_t addend);
   std::optional<std::uint32_t> float_decided(const Tag* tags, std::uint64_t asked,
                                              std::uint64_t known);
+  /// A word of a float, as the shadow has it.
+  std::optional<std::uint32_t> word_decided(const Word& word, std::uint64_t asked,
+                                            std::uint64_t known);
   /// Of two keys that one function of bits made, and whose order as integers is that of floats.
   std::optional<Word> extreme_float(const Word& a, const Word& b, bool larger, bool as_signed);
 

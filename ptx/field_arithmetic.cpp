@@ -55,8 +55,10 @@ void Summary::add(const Summary& more) {
   first(divisor_instruction, more.divisor_instruction);
   unguarded_keys.insert(more.unguarded_keys.begin(), more.unguarded_keys.end());
   divisor_keys.insert(more.divisor_keys.begin(), more.divisor_keys.end());
+  signed_divisor_keys.insert(more.signed_divisor_keys.begin(), more.signed_divisor_keys.end());
   comparison_keys.insert(more.comparison_keys.begin(), more.comparison_keys.end());
   sides.insert(more.sides.begin(), more.sides.end());
+  thresholds.insert(more.thresholds.begin(), more.thresholds.end());
   winner_keys.insert(more.winner_keys.begin(), more.winner_keys.end());
   tied.insert(more.tied.begin(), more.tied.end());
   lemmas.insert(more.lemmas.begin(), more.lemmas.end());
@@ -70,6 +72,7 @@ void Arithmetic::clear() {
   scaled_ = {};
   negated_ = {};
   floored_.clear();
+  fractions_.clear();
   maxima_.clear();
 }
 
@@ -132,7 +135,11 @@ std::uint32_t Arithmetic::scaled_term(std::uint32_t term, const Number& factor) 
 
 std::uint32_t Arithmetic::sum_term(std::uint32_t a, std::uint32_t b) {
   if (a == 0 || b == 0) return a | b;
-  if (terms_[a].maximum != terms_[b].maximum) return 0;
+  if (terms_[a].maximum != terms_[b].maximum) {
+    // Of two the one that bounds from above: M(T) - M(S) is a multiple of M(S), and a rest.
+    bool bounds_a = terms_[a].shadow < 0, bounds_b = terms_[b].shadow < 0;
+    return bounds_a == bounds_b ? 0 : bounds_a ? a : b;
+  }
   Term sum = terms_[a];
   sum.r = moduli_->add(sum.r, terms_[b].r);
   sum.shadow += terms_[b].shadow;
@@ -159,7 +166,7 @@ Number Arithmetic::absolute(const Number& number) {
   if (!number.finite()) return number.special == Special::minus_infinity ? negate(number) : number;
   Number a = settled(number);
   if (!a.is(not_negative)) {
-    if (!a.is(not_positive)) summary_.winner_keys.insert(note_comparison(a, false));
+    if (!a.is(not_positive)) note_sign(a);
     if (a.shadow < 0) a = negate(a);
     a.set = 0;
     a.reversed = false;
@@ -249,7 +256,14 @@ const Residues& Arithmetic::inverse(const Residues& a) const {
 
 void Arithmetic::note_divisor(const Number& a) {
   ++summary_.divisors;
-  if (a.is(positive) || a.is(negative)) return;
+  if (a.is(positive) || a.is(negative)) {
+    // Rows divide by one sum many times.
+    if (equal(last_divisor_, a.r)) return;
+    last_divisor_ = a.r;
+    if (summary_.signed_divisor_keys.size() < Summary::keys_max)
+      summary_.signed_divisor_keys.insert(std::min(key_of(a), key_of(negate(a))));
+    return;
+  }
   if (summary_.unsigned_divisors++ == 0 || instruction_ < summary_.divisor_instruction)
     summary_.divisor_instruction = instruction_;
   // A sign does not change whether it vanishes.
@@ -265,11 +279,22 @@ std::uint64_t Arithmetic::note_comparison(const Number& difference, bool equalit
   ++summary_.comparisons;
   std::uint64_t key = std::min(key_of(difference), key_of(negate(difference)));
   if (equality) key = mix(key, 1);
+  // Equals are a piece that was entered.
+  if (equal(difference.r, Residues{})) return key;
   if (summary_.comparison_keys.size() < Summary::keys_max)
     summary_.comparison_keys.insert(key);
   else
     summary_.keys_cut = true;
   return key;
+}
+
+/// Of something less a literal.
+void Arithmetic::note_threshold(std::uint64_t comparison, const Number& difference,
+                                double literal) {
+  if (summary_.thresholds.size() < Summary::thresholds_max)
+    summary_.thresholds.try_emplace(
+        comparison,
+        Summary::Threshold{difference.r, difference.valid, difference.shadow, literal});
 }
 
 void Arithmetic::note_side(const Number& difference, Question question, std::uint64_t comparison) {
@@ -284,10 +309,17 @@ void Arithmetic::note_side(const Number& difference, Question question, std::uin
 /// The larger of two: a comparison, of one with 0 where the other is its negative.
 void Arithmetic::note_winner(const Maximum& pair) {
   const MaximumElement &a = pair.members[0], &b = pair.members[1];
+  if (a.starts() != b.starts()) return;
   Number difference;
   difference.valid = a.valid & b.valid;
-  difference.r = moduli_->add(a.r, b.r) == Residues{} ? a.r : moduli_->sub(a.r, b.r);
-  summary_.winner_keys.insert(note_comparison(difference, false));
+  bool opposite = moduli_->add(a.r, b.r) == Residues{};
+  difference.r = opposite ? a.r : moduli_->sub(a.r, b.r);
+  difference.shadow = opposite ? a.shadow : a.shadow - b.shadow;
+  std::uint64_t key = note_comparison(difference, false);
+  summary_.winner_keys.insert(key);
+  if (opposite) note_threshold(key, difference, 0);
+  if (!opposite && b.literal) note_threshold(key, difference, b.shadow);
+  if (!opposite && a.literal) note_threshold(key, negate(difference), a.shadow);
 }
 
 Number Arithmetic::divide(const Number& left, const Number& right) {
@@ -326,7 +358,7 @@ Number Arithmetic::divide(const Number& left, const Number& right) {
 bool Arithmetic::guarded(const Number& a) const {
   if (a.is(literal_bits) || a.is(not_positive)) return true;
   if (a.term == 0) return false;
-  // a = c M(S) + t with c < 0: bounded by 0 where -t/c is in S.
+  // a = c M(S) + t with c < 0: bounded by 0 where -t/c is in S, or the maximum of a part of S.
   const Term& term = terms_[a.term];
   if (term.shadow >= 0) return false;
   const Maximum& maximum = maxima_.at(term.maximum);
@@ -334,7 +366,8 @@ bool Arithmetic::guarded(const Number& a) const {
   if (known == 0) return false;
   Residues rest = moduli_->sub(a.r, moduli_->mul(term.r, maximum.r));
   Residues element = moduli_->mul(rest, inverse(moduli_->negate(term.r)));
-  return maxima_.member(term.maximum, element, known);
+  return maxima_.member(term.maximum, element, known) ||
+         maxima_.of_part(term.maximum, element, known);
 }
 
 Number Arithmetic::integer(std::int64_t value, Type type) const {

@@ -33,11 +33,21 @@ struct Summary {
   std::int64_t unguarded_instruction = -1, divisor_instruction = -1;
   /// Arguments without guard and divisors without sign, by their residues; cut at keys_max.
   std::unordered_set<std::uint64_t> unguarded_keys, divisor_keys;
+  /// Divisors that are not 0 by structure: what equals one of these is not 0 either.
+  std::unordered_set<std::uint64_t> signed_divisor_keys;
   static constexpr std::size_t keys_max = 1u << 21;
   bool keys_cut = false;
   /// What data was compared with what, as the residues of the difference up to its sign; questions
   /// of equality apart. A maximum of two is a comparison, and an absolute value is one with 0.
   std::unordered_set<std::uint64_t> comparison_keys;
+  /// Comparisons with a literal, by their key: what is compared less the literal, and the literal.
+  struct Threshold {
+    Residues r{};
+    Slots valid = 0;
+    double shadow = 0, literal = 0;
+  };
+  std::unordered_map<std::uint64_t, Threshold> thresholds;
+  static constexpr std::size_t thresholds_max = 1u << 16;
   /// Questions of order by the residues of what is asked to be negative, while the two were never
   /// equal: by whom, and which comparison it is. Cut at sides_max.
   struct Side {
@@ -122,7 +132,11 @@ class Arithmetic {
     ++summary_.comparisons;
     summary_.comparison_keys.insert(mix(key_of(number), question));
   }
-  void note_sign(const Number& number) { summary_.winner_keys.insert(note_comparison(number, false)); }
+  void note_sign(const Number& number) {
+    std::uint64_t key = note_comparison(number, false);
+    summary_.winner_keys.insert(key);
+    note_threshold(key, number, 0);
+  }
   void note_divisor(const Number& a);
   void note_guard(const Number& a);
   Number integer(std::int64_t value, Type type) const;
@@ -161,8 +175,10 @@ class Arithmetic {
   Number floor_near(const Number& a, const Number& origin);
   Number exponential(const Number& a);
   Number logarithm(const Number& a);
+  std::optional<Number> floored_from(const Number& whole);
   /// The key of the comparison.
   std::uint64_t note_comparison(const Number& difference, bool equality);
+  void note_threshold(std::uint64_t comparison, const Number& difference, double literal);
   void note_side(const Number& difference, Question question, std::uint64_t comparison);
   void note_winner(const Maximum& pair);
   const Residues& inverse(const Residues& a) const;
@@ -177,8 +193,11 @@ class Arithmetic {
     Residues of{}, is{};
   };
   mutable std::vector<Inverse> inverses_ = std::vector<Inverse>(256);
-  std::unordered_map<std::uint64_t, Number> floored_;  // What became an integer, by its key.
+  /// What became an integer n, less n, by the key of that integer less n.
+  std::unordered_map<std::uint64_t, Number> floored_;
+  std::unordered_set<std::uint64_t> fractions_;  // A number less its integer, and the negative.
   Summary summary_;
+  Residues last_divisor_{};
   std::int64_t instruction_ = -1;
 };
 

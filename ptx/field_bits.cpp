@@ -279,6 +279,19 @@ std::optional<std::uint32_t> Field::float_decided(const Tag* tags, std::uint64_t
   return bits_of(place);
 }
 
+std::optional<std::uint32_t> Field::word_decided(const Word& word, std::uint64_t asked,
+                                                 std::uint64_t known) {
+  if (!is_float_source(word.source) || words_.width(word.pattern) != 32) return std::nullopt;
+  Number number = number_settled(float_sources_[word.source]);
+  if (!number.finite()) return std::nullopt;
+  // Patterns have other names in the other program: this one is named by what it makes of some bits.
+  std::uint64_t name = mix(asked, known);
+  for (std::uint32_t sample : {0x3F8CCCCDu, 0xC2F6E979u, 0x5A5A5A5Au, 0xA5A5A5A5u})
+    name = mix(name, words_.float_value_of(word.pattern, sample));
+  arithmetic_.note_decision(number, name);
+  return static_cast<std::uint32_t>(words_.float_value_of(word.pattern, bits_of(number)));
+}
+
 namespace {
 
 /// Whether integers of this shape rise, or fall, with the floats that they are made of.
@@ -322,7 +335,18 @@ std::optional<Word> Field::extreme_float(const Word& a, const Word& b, bool larg
   auto key = static_cast<std::uint32_t>(bits.value_or(0));
   if (bits) never_negative &= shape->halves[0].top == ((key & sign_bit) != 0);
   KeyOrder order = order_of(*shape, as_signed, never_negative);
-  if (order == KeyOrder::none || (!bits && !is_float_source(other.source))) return std::nullopt;
+  if (!bits && !is_float_source(other.source)) return std::nullopt;
+  if (order == KeyOrder::none) {
+    // No order of floats: what these bits are here decides.
+    std::uint64_t asked = bits ? key : arithmetic_.key_of(arithmetic_.settled(right));
+    std::optional<std::uint32_t> x = word_decided(one, 32 + (as_signed ? 1 : 0), asked);
+    std::optional<std::uint32_t> y =
+        bits ? key : word_decided(other, 34, arithmetic_.key_of(arithmetic_.settled(left)));
+    if (!x || !y) return std::nullopt;
+    std::uint32_t turn = as_signed ? sign_bit : 0;
+    bool above = (*x ^ turn) >= (*y ^ turn);
+    return above == larger ? one : other;
+  }
   bool larger_float = larger == (order == KeyOrder::rising);
   if (bits) {
     std::uint32_t literal_bits_of_key = unkeyed(*shape, key);

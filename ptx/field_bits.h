@@ -44,6 +44,10 @@ std::optional<std::uint32_t> decided_bits(const BitsValue<T>& a, std::uint64_t a
       a.field->arithmetic().note_decision(*whole, mix(asked, known));
       return static_cast<std::uint32_t>(static_cast<std::int64_t>(whole->shadow));
     }
+    if (any_word(a.field, a)) {
+      std::optional<Word> word = word_of(a.field, a);
+      return word ? a.field->word_decided(*word, asked, known) : std::nullopt;
+    }
     return a.field->float_decided(a.tags.data(), asked, known);
   }
 }

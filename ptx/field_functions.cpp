@@ -41,10 +41,11 @@ void Arithmetic::note_guard(const Number& a) {
   ++summary_.exponentials;
   if (guarded(a)) return;
   std::uint64_t key = key_of(a);
+  if (fractions_.contains(key)) return;
   if (a.is(integral))
-    if (auto found = floored_.find(key); found != floored_.end()) {
-      if (guarded(found->second)) return;
-      key = key_of(found->second);
+    if (std::optional<Number> origin = floored_from(a)) {
+      if (guarded(*origin)) return;
+      key = key_of(*origin);
     }
   if (summary_.unguarded++ == 0 || instruction_ < summary_.unguarded_instruction)
     summary_.unguarded_instruction = instruction_;
@@ -53,6 +54,14 @@ void Arithmetic::note_guard(const Number& a) {
   } else {
     summary_.keys_cut = true;
   }
+}
+
+/// What became this integer, perhaps with another one added.
+std::optional<Number> Arithmetic::floored_from(const Number& whole) {
+  Number n = integer(static_cast<std::int64_t>(whole.shadow), whole.type());
+  auto found = floored_.find(key_of(sub(whole, n)));
+  if (found == floored_.end()) return std::nullopt;
+  return add(found->second, n);
 }
 
 Number Arithmetic::exponential(const Number& a) {
@@ -166,6 +175,8 @@ Number Arithmetic::maximum(const Number& a, const Number& b, bool nan_wins) {
   }
   if (a.special == Special::plus_infinity || b.special == Special::minus_infinity) return a;
   if (b.special == Special::plus_infinity || a.special == Special::minus_infinity) return b;
+  if (a.is(not_negative) && b.is(not_positive)) return a;
+  if (b.is(not_negative) && a.is(not_positive)) return b;
   std::uint32_t left = leaf_of(a), right = leaf_of(b);
   if (maxima_.same(left, right)) return a;
   const Number& winner = a.shadow >= b.shadow ? a : b;
@@ -211,7 +222,10 @@ Number Arithmetic::floor_near(const Number& argument, const Number& origin) {
   out.r = whole;
   for (unsigned slot = 0; slot < slots_max; ++slot)
     if ((out.valid >> slot & 1) == 0) out.r[slot] = 0;
-  floored_.try_emplace(key_of(out), settled(origin));
+  Number n_alone = integer(static_cast<std::int64_t>(n), a.type());
+  Number rest = sub(settled(origin), out);
+  floored_.try_emplace(key_of(sub(out, n_alone)), sub(settled(origin), n_alone));
+  for (const Number& fraction : {rest, negate(rest)}) fractions_.insert(key_of(fraction));
   return out;
 }
 
@@ -252,6 +266,9 @@ std::optional<int> Arithmetic::order(const Number& left, const Number& right, Qu
   if (asked) {
     difference = settled(sub(left, right));
     comparison = note_comparison(difference, equality);
+    if (!equality && right.is(literal_bits)) note_threshold(comparison, difference, right.shadow);
+    if (!equality && left.is(literal_bits))
+      note_threshold(comparison, negate(difference), left.shadow);
   }
   double gap = left.shadow - right.shadow;
   if (left.infinite() || right.infinite())

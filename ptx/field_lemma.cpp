@@ -153,8 +153,10 @@ class Finder {
   std::string_view name_of(const Operation& op) const {
     return op.effect == Effect::none ? rows()[op.form.row].signature.opcode : std::string_view();
   }
-  bool moves_constant(const Operation& op) const {
-    return name_of(op) == "mov" && op.guard == no_spot && constants_.contains(op.places[1]);
+  static bool moves(const Operation& op) {
+    return op.effect == Effect::move && op.guard == no_spot && op.slot_count == 0 &&
+           op.fixed[0].present() && op.fixed[1].present() && op.fixed[0].width == 4 &&
+           op.fixed[1].width == 4;
   }
   void find_blocks() {
     for (std::uint32_t i = 0; i < program_.operations.size(); ++i) {
@@ -169,8 +171,9 @@ class Finder {
     for (const Operation& op : program_.operations)
       for (Spot place : program_.written(op)) ++writers[place];
     for (const Operation& op : program_.operations)
-      if (moves_constant(op) && writers[op.places[0]] == 1)
-        lasting_[op.places[0]] = constants_[op.places[1]];
+      if (moves(op) && writers[op.fixed[0].place] == 1)
+        if (auto constant = constants_.find(op.fixed[1].place); constant != constants_.end())
+          lasting_[op.fixed[0].place] = constant->second;
   }
 
   static double real_of(std::uint32_t bits) {
@@ -243,8 +246,8 @@ void Finder::look_at(std::uint32_t index) {
                                                                           : 0;
   Value result;
   result.number = ++numbers_;
-  if (name == "mov" && op.guard == no_spot && width_of(op.form.type) == 32) {
-    result = value_of(op.places[1]);
+  if (moves(op)) {
+    result = value_of(op.fixed[1].place);
   } else if (count != 0 && op.form.type == Type::f32 && op.guard == no_spot &&
              !op.form.has(Flag::sat) && !op.form.has(Flag::relu)) {
     std::vector<Value> sources;
@@ -272,7 +275,9 @@ void Finder::look_at(std::uint32_t index) {
   for (Spot place : program_.written(op)) {
     Value other;
     other.number = ++numbers_;
-    set(place, place == op.places[0] && op.effect == Effect::none ? result : other);
+    bool is_result = moves(op) ? place == op.fixed[0].place
+                               : op.effect == Effect::none && place == op.places[0];
+    set(place, is_result ? result : other);
   }
 }
 

@@ -10,9 +10,6 @@ namespace {
 /// The slot whose residues index a set's members.
 constexpr unsigned index_slot = 0;
 
-/// A literal below that is a start that data will replace: -FLT_MAX, -1e30.
-constexpr double start_below = -0x1p96;
-
 std::size_t place_of(std::uint32_t residue, std::size_t size) {
   return (residue * 0x9E3779B97F4A7C15ull >> 32) & (size - 1);
 }
@@ -24,6 +21,7 @@ void Maxima::clear() {
   elements_.assign(1, {});
   computed_.assign(1, {});
   by_name_.clear();
+  by_value_.clear();
 }
 
 std::uint32_t Maxima::leaf(const Number& number) {
@@ -119,7 +117,7 @@ void Maxima::fill(Maximum& maximum) const {
     return;
   }
   for (const MaximumElement& e : elements)
-    if (e.literal && e.shadow > start_below)
+    if (e.literal && !e.starts())
       maximum.literals.push_back(name_of(e.r, e.valid, point_->key(0, 8)));
   maximum.r = keyed(elements);
   for (unsigned slot = 0; slot < slots_max; ++slot)
@@ -133,6 +131,7 @@ std::uint32_t Maxima::compute(std::uint32_t node) {
   Maximum maximum;
   gather(node, maximum);
   fill(maximum);
+  by_value_.emplace(maximum.r[index_slot], found->second);
   computed_.push_back(std::move(maximum));
   return found->second;
 }
@@ -149,6 +148,23 @@ bool Maxima::member(std::uint32_t index, const Residues& residues, Slots slots) 
   for (std::size_t at = place_of(residues[index_slot], mask + 1); set.places[at] != 0;
        at = (at + 1) & mask)
     if (holds(set.members[set.places[at] - 1])) return true;
+  return false;
+}
+
+bool Maxima::of_part(std::uint32_t index, const Residues& residues, Slots slots) const {
+  if ((slots >> index_slot & 1) == 0) return false;
+  const Moduli& m = point_->moduli();
+  auto [begin, end] = by_value_.equal_range(residues[index_slot]);
+  for (auto it = begin; it != end; ++it) {
+    const Maximum& part = computed_[it->second];
+    if (it->second == index || (part.valid & slots) != slots ||
+        (m.same(part.r, residues) & slots) != slots)
+      continue;
+    if (std::all_of(part.members.begin(), part.members.end(), [&](const MaximumElement& e) {
+          return (e.valid & slots) == slots && member(index, e.r, slots);
+        }))
+      return true;
+  }
   return false;
 }
 

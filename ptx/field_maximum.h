@@ -18,6 +18,8 @@ struct MaximumElement {
   double shadow = 0;
   Slots valid = 0, taint = 0, dormant = 0;
   bool literal = false;
+  /// A literal so low that it is a start which data will replace: -FLT_MAX, -1e30.
+  bool starts() const { return literal && shadow < -0x1p96; }
 };
 
 /// A set whose function has been computed.
@@ -50,6 +52,8 @@ class Maxima {
   const Maximum& at(std::uint32_t index) const { return computed_[index]; }
   /// Whether the set has an element with these residues in all of these slots.
   bool member(std::uint32_t index, const Residues& residues, Slots slots) const;
+  /// Whether these residues are the maximum of some elements of the set.
+  bool of_part(std::uint32_t index, const Residues& residues, Slots slots) const;
 
  private:
   struct Node {
@@ -66,6 +70,7 @@ class Maxima {
   std::vector<Node> nodes_;
   std::vector<MaximumElement> elements_;
   std::vector<Maximum> computed_;
+  std::unordered_multimap<std::uint32_t, std::uint32_t> by_value_;  // By the first slot's residue.
   std::unordered_map<std::uint64_t, std::uint32_t> by_name_;
   std::vector<std::uint32_t> stack_;
 };

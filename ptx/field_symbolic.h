@@ -77,12 +77,12 @@ BitsValue<To> symbolic(Field* field, std::uint64_t name, F function, const A&...
 template <Type To, class F, class... A>
 std::optional<BitsValue<To>> moved_word(Field* field, std::uint64_t name, F function,
                                         const A&... operands) {
-  if ((static_cast<int>(!operands.exact) + ...) != 1 || !(any_word(field, operands) || ...))
+  if ((static_cast<int>(!operands.exact) + ...) != 1 || (operands.poisoned() || ...))
     return std::nullopt;
   std::array<std::uint64_t, sizeof...(A)> bits{static_cast<std::uint64_t>(operands.bits)...};
   std::array<bool, sizeof...(A)> exact{operands.exact...};
   std::array<std::optional<Word>, sizeof...(A)> words{
-      (operands.exact ? std::optional<Word>() : word_of(field, operands))...};
+      (operands.exact ? std::optional<Word>() : word_or_float(operands))...};
   std::size_t which = 0;
   while (exact[which]) ++which;
   if (!words[which]) return std::nullopt;

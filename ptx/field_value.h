@@ -319,7 +319,7 @@ bool both_exact(const BitsValue<T>& a, const BitsValue<T>& b) {
 template <Type T>
 std::optional<BitsValue<T>> float_beside(const BitsValue<T>& a, const BitsValue<T>& known,
                                          std::uint64_t asked) {
-  if (a.exact || !known.exact || any_word(a.field, a)) return std::nullopt;
+  if (a.exact || !known.exact) return std::nullopt;
   auto bits = decided_bits(a, asked + (is_signed(T) ? 4 : 0), static_cast<std::uint64_t>(known.bits));
   return bits ? std::optional(literal<T>(a, *bits)) : std::nullopt;
 }

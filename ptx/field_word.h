@@ -96,6 +96,12 @@ class Words {
   /// The real number that the word is: as an integer, or as the bits of a
   /// format.
   std::optional<Number> number(Word word, Type as, std::uint64_t element_bits);
+  /// What the word is for a float of these bits.
+  std::uint64_t float_value_of(Pattern pattern, std::uint32_t bits) const {
+    const Body& body = bodies_[pattern];
+    if (body.addend != 0) return static_cast<std::uint32_t>(bits + body.addend);
+    return value(body.split ? body.halves[bits >> 31] : pattern, bits);
+  }
   /// What the word is for this element.
   std::uint64_t value(Pattern pattern, std::uint64_t element_bits) const;
 

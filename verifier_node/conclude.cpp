@@ -87,6 +87,20 @@ Result<std::optional<Witness>> Verifier::search_sampled() {
   return *searched_;
 }
 
+/// What the limit would have had to be, by a run in the bits domain.
+Result<std::string> Verifier::needed_steps(const StoppedBlock& stopped) {
+  constexpr std::uint64_t times_max = 64;
+  std::uint64_t limit = times_max * std::max<std::uint64_t>(options_->steps_max, 1);
+  if (options_->steps_max == 0) return std::string();
+  Result<Done> ready = replay_.use_inputs(InputClass::declared, 1);
+  if (!ready) return ready.error();
+  Replayed run = replay_.run(stopped.side, {stopped.block}, ptx::AsyncSchedule::at_issue, false, limit);
+  if (run.trap)
+    return "; " + std::to_string(limit) + " warp instructions a block do not suffice either";
+  return "; the block takes " + std::to_string(run.steps) + " warp instructions: --steps " +
+         std::to_string(run.steps + run.steps / 8 + 1);
+}
+
 Result<Done> Verifier::conclude_stopped(const StoppedBlock& stopped) {
   using ptx::TrapKind;
   const ptx::Trap& trap = stopped.trap;
@@ -101,6 +115,11 @@ Result<Done> Verifier::conclude_stopped(const StoppedBlock& stopped) {
           op.instruction < subject.program.texts.size())
         part.instruction = subject.program.texts[op.instruction];
     if (code == "unsupported") findings_.unsupported.push_back(std::move(part));
+    if (code == "exhausted") {
+      Result<std::string> needs = needed_steps(stopped);
+      if (!needs) return needs.error();
+      text += *needs;
+    }
     undecided(code == "exhausted" ? "exhausted" : "unsupported",
               (of_reference ? "the reference: " : "") + text);
     return Done{};

@@ -125,6 +125,33 @@ std::vector<ptx::OrderFinding> races_of(std::vector<std::unique_ptr<Worker>>& wo
   return races;
 }
 
+/// Comparisons of the candidate with a literal whose answer follows from one of the same with
+/// another literal, which the reference makes: below 1 is below 2.
+std::unordered_set<std::uint64_t> implied(const Point& point, const PointResult& result,
+                                          const std::vector<double>& literals) {
+  ptx::field::Arithmetic arithmetic(point);
+  std::unordered_set<std::uint64_t> out;
+  const auto& known = result.reference.comparison_keys;
+  for (const auto& [key, asked] : result.candidate.thresholds) {
+    if (known.contains(key)) continue;
+    for (double literal : literals) {
+      double gap = asked.literal - literal, other = asked.shadow + gap;
+      bool follows = asked.shadow < 0 ? other < 0 && gap > 0 : other > 0 && gap < 0;
+      if (!follows) continue;
+      ptx::field::Number difference;
+      difference.r = asked.r;
+      difference.valid = asked.valid;
+      for (double part : {asked.literal, -literal})
+        difference =
+            arithmetic.add(difference, arithmetic.literal(part, ptx::Type::f32));
+      std::uint64_t one = arithmetic.key_of(difference);
+      if (known.contains(std::min(one, arithmetic.key_of(arithmetic.negate(difference)))))
+        out.insert(key);
+    }
+  }
+  return out;
+}
+
 PointOptions options_of(const Plan& plan, const PointRequest& request) {
   PointOptions options;
   options.seed = request.seed;
@@ -198,6 +225,7 @@ Result<PointResult> run_point(const Sides& sides, const Plan& plan, const PointR
   result.inconclusive = ledger.inconclusive();
   result.blocks = request.reference_blocks.end - request.reference_blocks.begin;
   gather(workers, result);
+  result.implied = implied(**point, result, plan.thresholds);
   return result;
 }
 

@@ -34,6 +34,8 @@ struct PointResult {
   std::uint64_t compared = 0, degree = 0, blocks = 0, steps = 0, peak_numbers = 0;
   std::unordered_set<std::uint64_t> inconclusive;
   ptx::field::Summary reference, candidate;
+  /// Comparisons of the candidate that follow from those of the reference.
+  std::unordered_set<std::uint64_t> implied;
   std::vector<std::uint32_t> literals;  // f32 bits that either side read as a float.
   Writers reference_writers, candidate_writers;
 };

@@ -89,6 +89,7 @@ void note_literals(const ptx::Function& function, bool of_reference,
     ptx::field::Reading reading = ptx::field::read_literal(value, 24);
     for (std::uint32_t factor : ptx::field::factors_of(reading)) squares.insert(factor);
     double magnitude = std::fabs(value);
+    for (double sign : {1.0, -1.0}) plan.thresholds.push_back(sign * reading.value());
     if (magnitude > 1e-6 && magnitude < 60) plan.boundaries.push_back(magnitude);
     if (reading.exact) continue;
     std::array<char, 16> text{};
@@ -136,6 +137,10 @@ Plan make_plan(const ptx::Module& reference, const ptx::Module& candidate, const
   std::sort(plan.boundaries.begin(), plan.boundaries.end());
   plan.boundaries.erase(std::unique(plan.boundaries.begin(), plan.boundaries.end()),
                         plan.boundaries.end());
+  plan.thresholds.push_back(0);
+  std::sort(plan.thresholds.begin(), plan.thresholds.end());
+  plan.thresholds.erase(std::unique(plan.thresholds.begin(), plan.thresholds.end()),
+                        plan.thresholds.end());
   if (squares.size() <= 3) plan.squares.assign(squares.begin(), squares.end());
   plan.linked = uses.exponential || uses.root_or_log;
   plan.ties = uses.branch_on_float && !uses.division;

@@ -29,6 +29,7 @@ struct Plan {
   bool strict_maximum = true;  // False: the winner by shadow, with many points.
   std::vector<std::uint32_t> squares;
   std::vector<double> boundaries;
+  std::vector<double> thresholds;  // What the files' literals are read as, and their negatives.
   /// Literals that are read as another real than their own, with their lines.
   std::vector<std::pair<std::uint32_t, std::string>> readings;
 };

@@ -122,11 +122,15 @@ Replayed Replay::run_once(Side side, const std::vector<std::uint64_t>& blocks,
     for (const ptx::Buffer& buffer : sides_->buffers) writable.push_back(buffer.writable);
     ptx::OrderObserver order(std::move(writable), false);
     ptx::Both<ptx::FootprintObserver, ptx::OrderObserver> both(footprint, order);
-    out.trap = emulate(run, memory, blocks, both).trap;
+    ptx::BitsEnd end = emulate(run, memory, blocks, both);
+    out.trap = end.trap;
+    out.steps = end.steps;
     out.races = order.findings();
     out.order_follows_all = order.follows_all();
   } else {
-    out.trap = emulate(run, memory, blocks, footprint).trap;
+    ptx::BitsEnd end = emulate(run, memory, blocks, footprint);
+    out.trap = end.trap;
+    out.steps = end.steps;
   }
   for (std::size_t i = 0; i < count; ++i)
     for (std::size_t page = 0; page < inputs_[i].pages.size(); ++page)

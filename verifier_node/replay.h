@@ -20,6 +20,7 @@ struct Replayed {
   std::vector<std::string> written;  // One byte a byte.
   std::vector<ptx::OrderFinding> races;
   bool order_follows_all = true;
+  std::uint64_t steps = 0;  // Warp instructions.
 };
 
 class Replay {

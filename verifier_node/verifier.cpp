@@ -147,6 +147,8 @@ void Verifier::take(const PointResult& result, std::uint64_t number) {
   auto counts = [](ptx::field::Summary summary) {
     summary.unguarded_keys.clear();
     summary.divisor_keys.clear();
+    summary.signed_divisor_keys.clear();
+    summary.thresholds.clear();
     summary.comparison_keys.clear();
     summary.sides.clear();
     summary.winner_keys.clear();
@@ -155,8 +157,13 @@ void Verifier::take(const PointResult& result, std::uint64_t number) {
   reference_.add(counts(result.reference));
   candidate_.add(counts(result.candidate));
   unguarded_ += not_among(result.candidate.unguarded_keys, result.reference.unguarded_keys);
-  unsigned_divisors_ += not_among(result.candidate.divisor_keys, result.reference.divisor_keys);
-  atoms_ += not_among(result.candidate.comparison_keys, result.reference.comparison_keys);
+  for (std::uint64_t key : result.candidate.divisor_keys)
+    unsigned_divisors_ += result.reference.divisor_keys.contains(key) ||
+                                  result.reference.signed_divisor_keys.contains(key)
+                              ? 0
+                              : 1;
+  for (std::uint64_t key : result.candidate.comparison_keys)
+    atoms_ += result.reference.comparison_keys.contains(key) || result.implied.contains(key) ? 0 : 1;
   for (const auto& [key, side] : result.candidate.sides)
     if (!result.reference.sides.contains(key) &&
         !result.reference.winner_keys.contains(side.comparison))

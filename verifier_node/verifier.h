@@ -29,6 +29,7 @@ class Verifier {
   void assume_lemmas(Side side);
 
   // conclude.cpp
+  Result<std::string> needed_steps(const StoppedBlock& stopped);
   Result<Done> conclude_stopped(const StoppedBlock& stopped);
   Result<Done> conclude_race(const ptx::OrderFinding& race, bool follows_all);
   Result<Done> conclude_difference(const Difference& difference);

@@ -200,12 +200,12 @@ class Reader {
     } else if (words[0] == "frame") {
       frame_ = frame_of(words, place);
     } else if (words[0] == "values") {
-      frame_.values[words.at(1)] = line.substr(line.find(words[1]) + words[1].size() + 1);
+      frame_.values[words.at(1)] = behind_name(line, words);
     } else if (words[0] == "pair") {
       file_.pairs.push_back({file_.name, words.at(1), frame_, {}, {}});
     } else if (words[0] == "shown") {
       Variant& variant = file_.pairs.back().variants.back();
-      variant.shown[words.at(1)] = line.substr(line.find(words[1]) + words[1].size() + 1);
+      variant.shown[words.at(1)] = behind_name(line, words);
     } else {
       add_variant(words, number, place);
     }
@@ -213,6 +213,9 @@ class Reader {
   PairFile file_;
 
  private:
+  static std::string behind_name(const std::string& line, const std::vector<std::string>& words) {
+    return line.substr(line.find(" " + words[1] + " ") + words[1].size() + 2);
+  }
   void add_variant(const std::vector<std::string>& words, std::uint32_t number,
                    const std::string& place) {
     INFO(place);

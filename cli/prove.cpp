@@ -1,0 +1,103 @@
+// lathe prove: proves a candidate that a store knows once more, in full.
+
+#include <algorithm>
+
+#include "base/files.h"
+#include "cli/complaint.h"
+#include "cli/exit_status.h"
+#include "cli/store_place.h"
+#include "cli/subcommand.h"
+#include "cli/verification.h"
+#include "store/deeds.h"
+
+namespace lathe::cli {
+namespace {
+
+struct Options {
+  std::string candidate, store;
+  Verification how;
+};
+
+/// The contract as a directory: its text, its reference and the files that its values name.
+Result<Done> write_contract(const Contract& contract, const std::filesystem::path& folder) {
+  Result<Done> done = write_file(folder / "contract.toml", print_contract(contract));
+  if (done) done = write_file(folder / "reference.ptx", contract.reference);
+  auto write_values = [&](const std::vector<Tensor>& tensors) {
+    for (const Tensor& tensor : tensors) {
+      const auto* file = std::get_if<Values::File>(&tensor.values.kind);
+      if (!done || file == nullptr || file->bytes == nullptr) continue;
+      std::filesystem::path place = folder / file->path;
+      std::error_code code;
+      std::filesystem::create_directories(place.parent_path(), code);
+      done = write_file(place, *file->bytes);
+    }
+  };
+  write_values(contract.tensors);
+  for (const Case& each : contract.cases) write_values(each.tensors);
+  return done;
+}
+
+struct Subject {
+  Digest candidate;
+  std::string ptx;
+  Contract contract;
+};
+
+Result<Subject> find(const store::Store& store, const std::string& digits) {
+  auto candidates = store::find_candidates(store, digits);
+  if (!candidates) return candidates.error();
+  if (candidates->size() != 1)
+    return Error{Fault::malformed,
+                 candidates->empty() ? "no candidate begins with " + digits
+                                     : "more than one candidate begins with " + digits,
+                 "lathe frontier lists the admitted ones",
+                 {}};
+  const auto& [key, record] = candidates->front();
+  Result<std::string> ptx = store.blob(record.ptx);
+  if (!ptx) return ptx.error();
+  Result<Contract> contract = store::kept_contract(store, key.contract);
+  if (!contract) return contract.error();
+  return Subject{key.candidate, *std::move(ptx), *std::move(contract)};
+}
+
+bool are_digits(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+int run(const Options& options) {
+  Form form = form_of(options.how.json);
+  if (!are_digits(options.candidate))
+    return complain_with(exit_usage,
+                         {Fault::malformed,
+                          "`" + options.candidate + "` is not the beginning of a digest",
+                          "give the first hexadecimal digits that lathe frontier shows",
+                          {}},
+                         form);
+  Result<std::unique_ptr<store::Store>> store = look_at_store(options.store);
+  if (!store) return complain(store.error(), form);
+  Result<Subject> subject = find(**store, options.candidate);
+  if (!subject) return complain(subject.error(), form);
+  store->reset();
+  Scratch scratch;
+  Result<Done> written = write_contract(subject->contract, scratch.path());
+  if (written) written = write_file(scratch.path() / "candidate.ptx", subject->ptx);
+  if (!written) return complain(written.error(), form);
+  Verification how = options.how;
+  how.contract = scratch.path().string();
+  how.reference = (scratch.path() / "reference.ptx").string();
+  how.candidate = (scratch.path() / "candidate.ptx").string();
+  how.candidate_name = hex(subject->candidate);
+  return verify_files(how);
+}
+
+}  // namespace
+
+Body declare_prove(App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("candidate", options->candidate, "the first digits of its digest").required();
+  app.add_option("--store", options->store, "folder of the store");
+  add_verification_options(app, options->how);
+  return [options] { return run(*options); };
+}
+
+}  // namespace lathe::cli
