@@ -57,7 +57,7 @@ double float_value(std::uint64_t bits, Type type) {
 
 Field::Field(std::shared_ptr<const Point> point) : point_(std::move(point)), arithmetic_(*point_) {
   numbers_.clear();
-  lasting_numbers_.push_back(arithmetic_.poison());
+  lasting_numbers_.assign(2, arithmetic_.poison());  // The second is the ticket.
   std::uint64_t next = first_input;
   for (std::size_t i = 0; i < point_->recipes().size(); ++i) {
     buffers_.push_back({nullptr, static_cast<std::int64_t>(i), {}, {}});
@@ -168,6 +168,7 @@ std::uint32_t Field::read_number(const std::uint8_t* bits, const Tag* tags, Type
 void Field::fetch_input(std::size_t tensor, std::uint64_t offset, std::uint8_t* bits, Tag* tags,
                         unsigned bytes) {
   const Recipe& recipe = point_->recipes()[tensor];
+  if ((recipe.output || recipe.changes) && fetch_left(tensor, offset, bits, tags, bytes)) return;
   if (recipe.output) {
     std::fill(tags, tags + bytes, poison_tag);
     return complain(ComplaintKind::unsupported, "an output is read that this block did not write");

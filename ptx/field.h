@@ -14,6 +14,7 @@
 
 #include "ptx/domain.h"
 #include "ptx/field_gathered.h"
+#include "ptx/field_turns.h"
 #include "ptx/field_word.h"
 
 namespace lathe::ptx {
@@ -29,6 +30,8 @@ inline constexpr std::uint32_t first_tile = 1u << 25;
 inline constexpr std::uint32_t first_word = 1u << 26;
 inline constexpr std::uint32_t first_input = first_word + (1u << 25);
 inline constexpr std::uint32_t lasting = (1u << 29) - (1u << 21);
+/// What an atomic gave that nobody knows but the last block.
+inline constexpr std::uint32_t ticket_id = lasting + 1;
 
 template <Type T>
 constexpr bool is_number = holds_number(T);
@@ -37,15 +40,6 @@ template <Type T>
 struct BitsValue;
 template <Type T>
 struct NumberValue;
-
-/// An element that a block wrote to global memory.
-struct Written {
-  std::uint32_t tensor = 0;
-  std::uint64_t element = 0;
-  Number number;           // Of a float tensor, and of integers that are not exact.
-  std::uint64_t bits = 0;  // Of any other: exact.
-  bool added = false;      // By atomics: it adds to what others left there.
-};
 
 /// Numbers that stay where they are while others are added.
 class Arena {
@@ -136,7 +130,18 @@ class Field {
              {from, static_cast<std::uint8_t>(width), 0, lane}, width);
   }
   /// Before another block.
-  void forget() { complaint_.reset(); }
+  void forget() {
+    complaint_.reset();
+    tickets_.clear();
+    left_reads_.clear();
+  }
+  void set_turn(const Turn& turn) { turn_ = turn; }
+  const std::vector<Ticket>& tickets() const { return tickets_; }
+  /// Places of what other blocks left that were read.
+  const std::vector<std::uint64_t>& left_reads() const { return left_reads_; }
+  static bool is_ticket(Tag tag) { return tag >> 3 == ticket_id; }
+  /// Whether the ticket is this number, which is the last.
+  bool ticket_is(std::uint32_t value);
   void extend(Lanes& lanes, Cell cell, unsigned bytes, bool sign);
   bool same(Region& region, std::uint64_t offset, const Lanes& lanes, Cell cell, unsigned bytes);
 
@@ -241,7 +246,7 @@ class Field {
   /// One is a sign that was taken out of a float's bits, and the other's sign is set or flipped.
   std::uint32_t with_sign_of(Words::Bitwise what, const Word& a, const Word& b);
   /// A float's bits plus a constant, of which a mask leaves the exponent and the sign.
-  std::optional<std::uint32_t> exponent_of(const std::optional<Word>& word, std::uint32_t mask);
+  std::optional<Number> exponent_of(const std::optional<Word>& word, std::uint32_t mask);
   /// Where a float is whole because it is between 2^23 and 2^24: its bits as an integer, plus this.
   std::optional<Number> whole_float(const Tag* tags, std::uint32_t addend);
   std::optional<std::uint32_t> float_decided(const Tag* tags, std::uint64_t asked,
@@ -309,6 +314,10 @@ class Field {
   std::uint32_t read_word(const std::uint8_t* bits, const Tag* tags, Type type);
   bool same_word(Tag a, Tag b);
   void finish_sums(std::vector<Written>& out);
+  bool takes_ticket(const Region& region, std::uint64_t offset, Lanes& lanes, const Operation& op,
+                    unsigned lane);
+  bool fetch_left(std::size_t tensor, std::uint64_t offset, std::uint8_t* bits, Tag* tags,
+                  unsigned bytes);
   bool written_integer(const Plane& plane, std::uint64_t at, Type type, Written& written);
   static bool whole_tile(const Plane& plane, const Mma& mma);
   std::uint32_t id_at(const Plane& plane, std::size_t at, Type type);
@@ -373,6 +382,9 @@ class Field {
   std::vector<std::uint32_t> float_sources_{0};
   std::unordered_map<std::uint32_t, std::uint32_t> float_names_;
   const Lemmas* lemmas_ = nullptr;
+  Turn turn_;
+  std::vector<Ticket> tickets_;
+  std::vector<std::uint64_t> left_reads_;
   std::map<std::pair<std::size_t, std::uint64_t>, Number> sums_;  // Of atomics, by element.
   struct Known {
     std::uint32_t id = 0;

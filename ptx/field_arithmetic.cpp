@@ -86,9 +86,9 @@ void Arithmetic::settle(Number& a) {
   a.pending = false;
   std::uint32_t index = maxima_.compute(a.set);
   const Maximum& maximum = maxima_.at(index);
-  if (maximum.elements > 2) ++summary_.maxima;
+  if (maximum.elements > 2 || maximum.keyed) ++summary_.maxima;
   for (std::uint64_t literal : maximum.literals) summary_.comparison_keys.insert(literal);
-  if (maximum.elements == 2) note_winner(maximum);
+  if (maximum.elements == 2 && !maximum.keyed) note_winner(maximum);
   if (maximum.elements > 2 && !point_->strict_maximum()) ++summary_.winners;
   Term term;
   term.maximum = index;
@@ -356,7 +356,7 @@ Number Arithmetic::divide(const Number& left, const Number& right) {
 }
 
 bool Arithmetic::guarded(const Number& a) const {
-  if (a.is(literal_bits) || a.is(not_positive)) return true;
+  if (a.is(literal_bits) || a.is(not_positive) || is_constant(a)) return true;
   if (a.term == 0) return false;
   // a = c M(S) + t with c < 0: bounded by 0 where -t/c is in S, or the maximum of a part of S.
   const Term& term = terms_[a.term];

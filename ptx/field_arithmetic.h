@@ -66,6 +66,7 @@ struct Summary {
   /// floats it may be infinite or 0.
   double largest = 0, smallest = 1.7976931348623157e308;
   void note_magnitude(double shadow) {
+    if (shadow < -0x1p96) return;  // Stands for minus infinity: what a mask leaves.
     double magnitude = shadow < 0 ? -shadow : shadow;
     if (!(magnitude <= 1.7976931348623157e308)) return;
     if (magnitude > largest) largest = magnitude;
@@ -172,6 +173,12 @@ class Arithmetic {
   std::uint32_t sum_term(std::uint32_t a, std::uint32_t b);
   std::uint32_t negated_term(std::uint32_t term) const;
   bool guarded(const Number& a) const;
+  /// An integer at this piece, whatever the inputs.
+  bool is_constant(const Number& a) const {
+    if (!(std::fabs(a.shadow) < 0x1p31) || std::floor(a.shadow) != a.shadow) return false;
+    Slots same = moduli_->same(a.r, moduli_->integer(static_cast<std::int64_t>(a.shadow)));
+    return a.valid != 0 && (same & a.valid) == a.valid;
+  }
   Number floor_near(const Number& a, const Number& origin);
   Number exponential(const Number& a);
   Number logarithm(const Number& a);

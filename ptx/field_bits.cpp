@@ -240,8 +240,7 @@ std::uint32_t Field::with_sign_of(Words::Bitwise what, const Word& a, const Word
   return keep_float(arithmetic_.signed_as(number, from, set));
 }
 
-std::optional<std::uint32_t> Field::exponent_of(const std::optional<Word>& word,
-                                                std::uint32_t mask) {
+std::optional<Number> Field::exponent_of(const std::optional<Word>& word, std::uint32_t mask) {
   if (!word || !is_float_source(word->source) || (mask & below_exponent) != 0) return std::nullopt;
   std::optional<std::uint32_t> addend = words_.addend_of(word->pattern);
   if (!addend) return std::nullopt;
@@ -249,8 +248,14 @@ std::optional<std::uint32_t> Field::exponent_of(const std::optional<Word>& word,
   if (!number.finite() || !is_normal(number.shadow)) return std::nullopt;
   // Of what is not positive there is no logarithm.
   arithmetic_.note_divisor(number);
-  arithmetic_.note_decision(number, mix(*addend, mask));
-  return (bits_of(number) + *addend) & mask;
+  // Wherever the exponents are split, it is a question of the exponent.
+  arithmetic_.note_decision(number, mask);
+  Number exponent = arithmetic_.integer(
+      static_cast<std::int32_t>((bits_of(number) + *addend) & mask), Type::s32);
+  // An integer at this piece only: what is asked of it counts.
+  exponent.signs &= integral | steps;
+  exponent.fits = 32;
+  return exponent;
 }
 
 std::optional<Number> Field::whole_float(const Tag* tags, std::uint32_t addend) {

@@ -68,7 +68,7 @@ std::optional<BitsValue<T>> logic_of_floats(Logic logic, const BitsValue<T>& a,
   if (logic != Logic::both || !known.exact || BitsValue<T>::bytes != 4) return std::nullopt;
   auto mask = static_cast<std::uint32_t>(known.bits);
   if (auto exponent = field->exponent_of(a.exact ? y : x, mask))
-    return literal<T>(other, *exponent);
+    return from_whole<T>(field, *exponent);
   if (!whole_number(other)) return std::nullopt;
   std::optional<std::uint32_t> bits = decided_bits(other, 1, mask);
   if (!bits) return std::nullopt;

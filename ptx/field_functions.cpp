@@ -236,6 +236,7 @@ Number Arithmetic::integral_of(const Number& a, Rounding rounding) {
     case Rounding::rp:
       return negate(floor(negate(a)));
     case Rounding::rz:
+      if (a.finite() && !a.is(integral)) note_sign(settled(a));
       return std::signbit(a.shadow) ? negate(floor(negate(a))) : floor(a);
     default:
       return nearest(a);

@@ -68,14 +68,11 @@ Reading dyadic(double magnitude) {
 /// A fraction numerator / denominator * 2^k times a name, where it falls into the window.
 std::optional<Reading> named_fraction(double magnitude, const Window& window) {
   constexpr std::array<unsigned, 8> odd{1, 3, 5, 7, 9, 11, 13, 15};
-  // 252 is what the library divides by before it clamps an exponent.
-  constexpr std::array<unsigned, 9> divisors{1, 3, 5, 7, 9, 11, 13, 15, 63};
   for (const NamedReal& real : named_reals) {
     if (real.named == Named::one) continue;
-    for (unsigned denominator : divisors)
+    for (unsigned denominator : odd)
       for (unsigned numerator : odd) {
         if (std::gcd(numerator, denominator) != 1) continue;
-        if (denominator > odd.back() && numerator != 1) continue;
         long double base = real.value * numerator / denominator;
         int exponent = std::ilogb(magnitude) - std::ilogb(base);
         for (int k = exponent - 1; k <= exponent + 1; ++k)

@@ -1,6 +1,6 @@
 #pragma once
 
-// The maximum of three or more numbers is a keyed function of their set, M(S) = mean + s * H of ((x
+// The maximum of numbers is a keyed function of their set, M(S) = mean + s * H of ((x
 // - mean) / s), s the root of the summed squares: M(S + c) = M(S) + c and M(aS) = a M(S) for
 // squares a hold by construction, and one forgotten element changes it. Sets are built as trees and
 // computed once when somebody asks for the value.
@@ -28,6 +28,7 @@ struct Maximum {
   double shadow = 0;
   Slots valid = 0, taint = 0, dormant = 0;
   std::uint32_t elements = 0;
+  bool keyed = false;  // A function of the set; false: the larger by shadow.
   std::vector<MaximumElement> members;
   /// Names of the literals among the members. Such a maximum may be attained by no datum, so that
   /// an exponential which it guards may be 0 for all of them.

@@ -35,9 +35,36 @@ std::vector<bool> writable(const std::vector<Buffer>& buffers) {
 struct Watched : OrderObserver {
   explicit Watched(const std::vector<Buffer>& buffers) : OrderObserver(writable(buffers), false) {}
   Field* field = nullptr;
+  TurnOrder turns;
+  std::size_t tickets = 0, left_reads = 0;  // Seen so far.
+
+  void on_block(const Program& program, std::uint64_t block, std::uint32_t warps,
+                std::uint32_t threads) {
+    tickets = left_reads = 0;
+    turns.begin(program, threads);
+    OrderObserver::on_block(program, block, warps, threads);
+  }
   void on_issue(std::uint32_t warp, std::uint32_t instruction, Mask active) {
     field->arithmetic().set_instruction(instruction);
     OrderObserver::on_issue(warp, instruction, active);
+  }
+  void on_access(const Access& access) {
+    if (access.space == Space::global && access.kind == AccessKind::write) turns.on_write(access);
+    if (field->tickets().size() != tickets) turns.on_ticket(access);
+    if (field->left_reads().size() != left_reads) turns.on_read(access);
+    tickets = field->tickets().size();
+    left_reads = field->left_reads().size();
+    OrderObserver::on_access(access);
+  }
+  void on_barrier_complete(unsigned id, std::span<const Mask> arrived,
+                           std::span<const Mask> waiting) {
+    turns.on_barrier_complete(arrived);
+    OrderObserver::on_barrier_complete(id, arrived, waiting);
+  }
+  void on_fence(std::uint32_t warp, std::uint32_t instruction, Mask mask, char scope,
+                Proxy proxy) {
+    turns.on_fence(warp, mask, scope, proxy);
+    OrderObserver::on_fence(warp, instruction, mask, scope, proxy);
   }
 };
 
@@ -193,18 +220,22 @@ FieldRunner::FieldRunner(std::shared_ptr<const Point> point, FieldLaunch launch)
     : state_(std::make_unique<State>(std::move(point), std::move(launch))) {}
 FieldRunner::~FieldRunner() = default;
 
-FieldRunner::Outcome FieldRunner::run(std::uint64_t block) {
+FieldRunner::Outcome FieldRunner::run(std::uint64_t block, const Turn& turn) {
   State& s = *state_;
   Outcome outcome;
   s.field.forget();
+  s.field.set_turn(turn);
   outcome.trap = s.launch.watch_order ? s.run_watched(block) : s.plain_machine.run_block(block);
+  outcome.tickets = s.field.tickets();
+  outcome.left_reads = s.field.left_reads();
   outcome.written = s.field.finish_block();
   outcome.initial_reads = s.field.initial_reads();
-  if (!outcome.trap && s.field.complaint() != nullptr) {
+  bool unseen = s.launch.watch_order && !outcome.tickets.empty() && !s.watched.turns.missing().empty();
+  if (!outcome.trap && (s.field.complaint() != nullptr || unseen)) {
     Trap trap;
     trap.kind = TrapKind::undecided;
     trap.block = block;
-    trap.what = s.field.complaint()->what;
+    trap.what = unseen ? s.watched.turns.missing() : s.field.complaint()->what;
     outcome.trap = trap;
   }
   return outcome;

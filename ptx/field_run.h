@@ -35,8 +35,10 @@ class FieldRunner {
     std::vector<Written> written;
     /// Elements of tensors that change, read before the block wrote them.
     std::vector<std::pair<std::uint32_t, std::uint64_t>> initial_reads;
+    std::vector<Ticket> tickets;
+    std::vector<std::uint64_t> left_reads;  // Places of other blocks' that it read.
   };
-  Outcome run(std::uint64_t block);
+  Outcome run(std::uint64_t block, const Turn& turn = {});
   Summary& summary();
   /// Bits of f32 literals that were read as floats, sorted.
   std::vector<std::uint32_t> literals() const;

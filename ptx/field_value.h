@@ -323,9 +323,18 @@ std::optional<BitsValue<T>> float_beside(const BitsValue<T>& a, const BitsValue<
   auto bits = decided_bits(a, asked + (is_signed(T) ? 4 : 0), static_cast<std::uint64_t>(known.bits));
   return bits ? std::optional(literal<T>(a, *bits)) : std::nullopt;
 }
+/// What `b` is compared with, where `a` is a ticket.
+template <Type T>
+std::optional<std::uint32_t> beside_ticket(const BitsValue<T>& a, const BitsValue<T>& b) {
+  if (BitsValue<T>::bytes != 4 || a.exact || !b.exact || !Field::is_ticket(a.tags[0]))
+    return std::nullopt;
+  return static_cast<std::uint32_t>(b.bits);
+}
 template <Type T>
 bool operator<(const BitsValue<T>& a, const BitsValue<T>& b) {
   if (!a.exact || !b.exact) {
+    if (auto value = beside_ticket(a, b)) return !a.field->ticket_is(*value);
+    if (auto value = beside_ticket(b, a)) return a.field->ticket_is(*value + 1);
     if (auto order = whole_order(a, b, Question::below)) return *order < 0;
     if (auto bits = float_beside(a, b, 16)) return bits->held() < b.held();
     if (auto bits = float_beside(b, a, 17)) return a.held() < bits->held();
@@ -335,6 +344,8 @@ bool operator<(const BitsValue<T>& a, const BitsValue<T>& b) {
 template <Type T>
 bool operator==(const BitsValue<T>& a, const BitsValue<T>& b) {
   if (!a.exact || !b.exact) {
+    if (auto value = beside_ticket(a, b)) return a.field->ticket_is(*value);
+    if (auto value = beside_ticket(b, a)) return a.field->ticket_is(*value);
     if (auto order = whole_order(a, b, Question::equal)) return *order == 0;
     if (auto bits = float_beside(a, b, 18)) return bits->bits == b.bits;
     if (auto bits = float_beside(b, a, 18)) return bits->bits == a.bits;

@@ -8,6 +8,7 @@ namespace lathe::ptx::field {
 
 bool Field::reduce(Region& region, std::uint64_t offset, Lanes& lanes, const Operation& op,
                    unsigned lane) {
+  if (takes_ticket(region, offset, lanes, op, lane)) return true;
   Type type = op.form.type, half = half_of(type);
   if (region.tensor < 0 || op.mode != Mode::add || !holds_number(half)) return false;
   auto tensor = static_cast<std::size_t>(region.tensor);

@@ -48,7 +48,22 @@ std::vector<std::uint64_t> Verifier::candidate_blocks_of(
   return {found.begin(), found.end()};
 }
 
+void Verifier::replay_all_blocks() {
+  if (all_blocks_) return;
+  all_blocks_.emplace();
+  auto fill = [](std::vector<std::uint64_t>& blocks, const Launch& launch) {
+    for (std::uint64_t block = 0; block < launch.blocks(); ++block) blocks.push_back(block);
+  };
+  fill(all_blocks_->reference_blocks, sides_.reference.launch);
+  fill(all_blocks_->candidate_blocks, sides_.candidate.launch);
+}
+
+StressPlan Verifier::blocks_of(std::uint64_t reference, std::uint64_t candidate) const {
+  return all_blocks_ ? *all_blocks_ : StressPlan{{reference}, {candidate}};
+}
+
 StressPlan Verifier::sampled_blocks(std::uint64_t count) const {
+  if (all_blocks_) return *all_blocks_;
   std::uint64_t begin = reference_range_.begin, total = reference_range_.end - begin;
   std::set<std::uint64_t> blocks;
   blocks.insert(begin);
@@ -231,7 +246,7 @@ Result<Done> Verifier::conclude_difference(const Difference& difference) {
       break;
   }
   findings_.set(Check::equality, CheckState::failed);
-  StressPlan plan{{difference.reference_block}, {difference.candidate_block}};
+  StressPlan plan = blocks_of(difference.reference_block, difference.candidate_block);
   Result<std::optional<Witness>> witness = search(plan);
   if (!witness) return witness.error();
   if (*witness) {
@@ -301,7 +316,7 @@ Result<Done> Verifier::conclude_pieces() {
   // Which side of a tie an instruction takes was seen where it compared equals.
   bool ties = std::any_of(other_sides_.begin(), other_sides_.end(),
                           [&](std::uint32_t at) { return !candidate_.tied.contains(at); });
-  bool compares = atoms_ != 0 || weak || (candidate_.floors != 0 && reference_.floors == 0);
+  bool compares = atoms_ != 0 || weak;
   bool new_pieces = compares || ties;
   std::optional<Coarse> coarse =
       coarse_function(*sides_.reference.module, *sides_.candidate.module, contract_->entry);
@@ -348,7 +363,7 @@ Result<Done> Verifier::check_late_copies() {
   Result<Done> ready = replay_.use_inputs(InputClass::declared, 1);
   if (!ready) return ready.error();
   std::vector<std::uint64_t> blocks = sampled_blocks(3).candidate_blocks;
-  blocks.resize(std::min<std::size_t>(blocks.size(), 3));
+  if (!all_blocks_) blocks.resize(std::min<std::size_t>(blocks.size(), 3));
   Replayed late = replay_.run(Side::candidate, blocks, ptx::AsyncSchedule::at_wait, true);
   if (!late.races.empty()) return conclude_race(late.races.front(), late.order_follows_all);
   if (!late.trap) return Done{};

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "verifier_node/binding.h"
+#include "verifier_node/last_blocks.h"
 
 namespace lathe::verifier_node {
 
@@ -152,6 +153,28 @@ std::unordered_set<std::uint64_t> implied(const Point& point, const PointResult&
   return out;
 }
 
+/// Every block of a counter is the last once at the first point, up to so many.
+constexpr std::uint64_t last_blocks_max = 64;
+
+/// Runs the last blocks of both sides, and meets what they write.
+void run_last_blocks(Worker& worker, std::array<LastBlocks, 2>& sides, const PointRequest& request,
+                     Ledger& ledger, PointResult& result) {
+  for (Side side : {Side::reference, Side::candidate}) {
+    LastBlocks& last = sides[side == Side::reference ? 0 : 1];
+    if (!last.any() || result.stopped) continue;
+    std::uint64_t choices = request.point == 0 ? last_blocks_max : 1;
+    for (const LastBlocks::Found& found : last.run(worker.of(side), choices, request.point * 7)) {
+      if (found.trap) {
+        result.stopped = StoppedBlock{side, found.block, *found.trap};
+        return;
+      }
+      ledger.take(side, found.block, found.written);
+    }
+    result.last_blocks += last.blocks();
+    result.last_runs += last.runs();
+  }
+}
+
 PointOptions options_of(const Plan& plan, const PointRequest& request) {
   PointOptions options;
   options.seed = request.seed;
@@ -197,6 +220,7 @@ Result<PointResult> run_point(const Sides& sides, const Plan& plan, const PointR
                         (request.candidate_blocks.end - request.candidate_blocks.begin);
   std::size_t wave_size = workers.size() == 1 ? 1 : 16 * workers.size();
   bool stopped = false;
+  std::array<LastBlocks, 2> last_blocks;
   for (std::uint64_t done = 0; !order.done() && !stopped;) {
     std::vector<Item> wave;
     while (wave.size() < wave_size && !order.done()) wave.push_back(order.next());
@@ -205,6 +229,14 @@ Result<PointResult> run_point(const Sides& sides, const Plan& plan, const PointR
       const Item& item = wave[i];
       if (request.progress) request.progress(done + 1, total);
       if (outcomes[i].trap) result.stopped = StoppedBlock{item.side, item.block, *outcomes[i].trap};
+      if (!last_blocks[item.side == Side::reference ? 0 : 1].note(item.block, outcomes[i]) &&
+          !result.stopped) {
+        ptx::Trap trap;
+        trap.kind = ptx::TrapKind::undecided;
+        trap.block = item.block;
+        trap.what = "a block takes several tickets";
+        result.stopped = StoppedBlock{item.side, item.block, trap};
+      }
       if (!result.stopped) ledger.take(item.side, item.block, outcomes[i].written);
       if (!result.stopped && item.side == Side::candidate)
         ledger.note_reads(item.block, outcomes[i].initial_reads);
@@ -217,6 +249,8 @@ Result<PointResult> run_point(const Sides& sides, const Plan& plan, const PointR
     result.races = races_of(workers);
     stopped |= !result.races.empty();
   }
+  if (!stopped) run_last_blocks(*workers[0], last_blocks, request, ledger, result);
+  stopped |= result.stopped.has_value();
   if (!stopped) ledger.finish();
   result.difference = ledger.first();
   result.precision = ledger.precision();

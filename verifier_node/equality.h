@@ -31,6 +31,8 @@ struct PointResult {
   std::vector<ptx::OrderFinding> races;
   bool trusts_copies = false;  // As the order observer says.
   bool order_follows_all = true;
+  /// Blocks that take tickets, and how often one was run as the last.
+  std::uint64_t last_blocks = 0, last_runs = 0;
   std::uint64_t compared = 0, degree = 0, blocks = 0, steps = 0, peak_numbers = 0;
   std::unordered_set<std::uint64_t> inconclusive;
   ptx::field::Summary reference, candidate;

@@ -142,6 +142,8 @@ void Verifier::take(const PointResult& result, std::uint64_t number) {
   proof.degree = std::max(proof.degree, result.degree);
   proof.points += plan_.points_each;
   if (!precision_) precision_ = result.precision;
+  last_blocks_ = std::max(last_blocks_, result.last_blocks);
+  last_runs_ = std::max(last_runs_, result.last_runs);
   steps_ += result.steps;
   // Keys are of one point: they are compared there.
   auto counts = [](ptx::field::Summary summary) {
@@ -166,7 +168,8 @@ void Verifier::take(const PointResult& result, std::uint64_t number) {
     atoms_ += result.reference.comparison_keys.contains(key) || result.implied.contains(key) ? 0 : 1;
   for (const auto& [key, side] : result.candidate.sides)
     if (!result.reference.sides.contains(key) &&
-        !result.reference.winner_keys.contains(side.comparison))
+        !result.reference.winner_keys.contains(side.comparison) &&
+        !result.implied.contains(side.comparison))
       other_sides_.insert(side.instruction);
   out_of_range_ |= result.candidate.largest > range_above * result.reference.largest ||
                    result.candidate.smallest * range_below < result.reference.smallest;
@@ -209,6 +212,7 @@ Result<Done> Verifier::evaluate() {
       continue;
     }
     take(result, number);
+    if (result.last_blocks != 0) replay_all_blocks();
     trusts_copies_ |= result.trusts_copies;
     if (!result.races.empty()) return conclude_race(result.races.front(), result.order_follows_all);
     if (result.stopped) return conclude_stopped(*result.stopped);
@@ -266,7 +270,7 @@ void Verifier::finish_points() {
   ptx::field::Summary both = reference_;
   both.add(candidate_);
   note(both.exponentials != 0, "different exponents act as independent elements");
-  note(both.maxima != 0, "a maximum of three or more as a keyed function of its set");
+  note(both.maxima != 0, "a maximum as a keyed function of its set");
   note(!plan_.strict_maximum, "weak mode: maxima by the winner of the shadows");
   note(both.comparisons != 0, "comparisons of data follow shadows; other pieces are not seen");
   note(both.sentinels != 0, "exponentials below 2^-10000 are 0");
@@ -278,6 +282,10 @@ void Verifier::finish_points() {
   note(both.floors != 0, "rounding to integers as a keyed function of the fraction");
   for (Side side : {Side::reference, Side::candidate})
     assume_lemmas(side);
+  if (last_blocks_ != 0)
+    assumed.push_back("the last block puts together what the others left: " +
+                      std::to_string(last_runs_) + " of " + std::to_string(last_blocks_) +
+                      " blocks were run as the last");
   note(trusts_copies_, "products read what cp.async brought without a fence between the proxies");
   note(both.keys_cut, "divisors and exponentials beyond the first 2097152 were not compared");
 }

@@ -42,6 +42,9 @@ class Verifier {
   Result<std::optional<Witness>> search(const StressPlan& plan);
   Result<std::optional<Witness>> search_sampled();
   StressPlan sampled_blocks(std::uint64_t count) const;
+  /// The blocks where a difference is looked for.
+  StressPlan blocks_of(std::uint64_t reference, std::uint64_t candidate) const;
+  void replay_all_blocks();
   std::vector<std::uint64_t> candidate_blocks_of(const std::vector<std::uint64_t>& blocks) const;
   void refute(const Witness& witness, std::string code, std::string reason);
   void undecided(std::string code, std::string reason) {
@@ -70,6 +73,9 @@ class Verifier {
   std::uint64_t steps_ = 0;
   std::optional<std::optional<Witness>> searched_;  // What search_sampled found.
   std::string drawn_;  // A tensor of integers that are too many to be drawn.
+  std::uint64_t last_blocks_ = 0, last_runs_ = 0;
+  /// Blocks work together: the bits domain runs all of them or none of them.
+  std::optional<StressPlan> all_blocks_;
   bool trusts_copies_ = false;
   bool uses_copies_ = false;
 };
