@@ -204,6 +204,8 @@ Result<Done> Verifier::conclude_frame(const Difference& difference) {
   std::vector<std::uint64_t> blocks{missing ? difference.reference_block
                                             : difference.candidate_block};
   Side writer = missing ? Side::reference : Side::candidate;
+  if (all_blocks_)
+    blocks = missing ? all_blocks_->reference_blocks : all_blocks_->candidate_blocks;
   Replayed one = replay_.run(writer, blocks);
   std::size_t width =
       std::max<std::size_t>(1, bits_of(contract_->tensors[difference.tensor].dtype) / 8);

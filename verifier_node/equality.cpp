@@ -149,6 +149,7 @@ std::unordered_set<std::uint64_t> implied(const Point& point, const PointResult&
       if (known.contains(std::min(one, arithmetic.key_of(arithmetic.negate(difference)))))
         out.insert(key);
     }
+    if (!out.contains(key)) return out;  // One that does not follow is enough.
   }
   return out;
 }

@@ -56,7 +56,8 @@ Frame frame_of(const std::vector<std::string>& words, const std::string& place) 
     } else if (key == "bare") {
       frame.bare = true;
     } else if (key.size() <= 2 && !value.empty()) {
-      (key[0] == 'o' || key[0] == 'u' ? frame.outputs : frame.inputs).push_back({key, value});
+      bool written = key[0] == 'o' || key[0] == 'u' || key[0] == 'w';
+      (written ? frame.outputs : frame.inputs).push_back({key, value});
     } else {
       FAIL(place << ": unknown word of a frame: " << words[i]);
     }
@@ -77,6 +78,7 @@ std::string tensor_text(const std::string& name, const std::string& type, const 
                      std::to_string(elements) + "]\nrole = \"" +
                      (!output          ? "input"
                       : name[0] == 'u' ? "inout"
+                      : name[0] == 'w' ? "scratch"
                                        : "output") +
                      "\"\nalign = " + frame.aligned + "\n";
   if (output && name[0] != 'u') return text;
