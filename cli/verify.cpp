@@ -210,8 +210,8 @@ std::filesystem::path kept_place(const Options& options, const Side& a, const Si
   std::string question = version_text() + "\n" + a.sha256 + "\n" + b.sha256 + "\n" +
                          hex(contract.identity()) + "\n" + options.reference_launch + "\n" +
                          options.candidate_launch;
-  for (std::uint64_t number : {std::uint64_t{options.points}, options.seed, options.steps,
-                               options.stress_blocks})
+  for (std::uint64_t number :
+       {std::uint64_t{options.points}, options.seed, options.steps, options.stress_blocks})
     question += "\n" + std::to_string(number);
   for (const Side* side : {&a, &b}) {
     for (const auto& extent : {side->launch.grid, side->launch.block})

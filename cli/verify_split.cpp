@@ -95,13 +95,13 @@ void run(Range& range, const Split& split, const std::atomic<bool>& stop) {
     }
     signal = end->signal;
   }
-  range.error = Error{Fault::unavailable,
-                      "the proof of blocks " + std::to_string(range.begin) + " to " +
-                          std::to_string(range.end) + " gave no answer in " +
-                          std::to_string(attempts_max) + " processes (signal " +
-                          std::to_string(signal) + ")",
-                      "fewer --threads need less memory",
-                      {}};
+  range.error =
+      Error{Fault::unavailable,
+            "the proof of blocks " + std::to_string(range.begin) + " to " +
+                std::to_string(range.end) + " gave no answer in " + std::to_string(attempts_max) +
+                " processes (signal " + std::to_string(signal) + ")",
+            "fewer --threads need less memory",
+            {}};
 }
 
 bool is_proved(const Json& said) { return said.value("verdict", "") == "proved"; }

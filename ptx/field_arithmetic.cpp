@@ -42,11 +42,11 @@ bool signs_clash(const Number& a, const Number& b) {
 
 void Summary::add(const Summary& more) {
   auto count = [&](auto member) { this->*member += more.*member; };
-  for (auto member :
-       {&Summary::exponentials, &Summary::unguarded, &Summary::divisors,
-        &Summary::unsigned_divisors, &Summary::comparisons, &Summary::near_ties, &Summary::winners,
-        &Summary::sentinels, &Summary::saturations, &Summary::integers, &Summary::maxima,
-        &Summary::logarithms, &Summary::roots, &Summary::floors, &Summary::products})
+  for (auto member : {&Summary::exponentials, &Summary::unguarded, &Summary::divisors,
+                      &Summary::unsigned_divisors, &Summary::comparisons, &Summary::near_ties,
+                      &Summary::winners, &Summary::sentinels, &Summary::saturations,
+                      &Summary::integers, &Summary::maxima, &Summary::starts, &Summary::logarithms,
+                      &Summary::roots, &Summary::floors, &Summary::products})
     count(member);
   auto first = [](std::int64_t& mine, std::int64_t other) {
     if (other >= 0 && (mine < 0 || other < mine)) mine = other;
@@ -293,8 +293,7 @@ void Arithmetic::note_threshold(std::uint64_t comparison, const Number& differen
                                 double literal) {
   if (summary_.thresholds.size() < Summary::thresholds_max)
     summary_.thresholds.try_emplace(
-        comparison,
-        Summary::Threshold{difference.r, difference.valid, difference.shadow, literal});
+        comparison, Summary::Threshold{difference.r, difference.valid, difference.shadow, literal});
 }
 
 void Arithmetic::note_side(const Number& difference, Question question, std::uint64_t comparison) {
@@ -309,10 +308,13 @@ void Arithmetic::note_side(const Number& difference, Question question, std::uin
 /// The larger of two: a comparison, of one with 0 where the other is its negative.
 void Arithmetic::note_winner(const Maximum& pair) {
   const MaximumElement &a = pair.members[0], &b = pair.members[1];
-  if (a.starts() != b.starts()) return;
+  if (a.starts() != b.starts()) {
+    ++summary_.starts;
+    return;
+  }
   Number difference;
   difference.valid = a.valid & b.valid;
-  bool opposite = moduli_->add(a.r, b.r) == Residues{};
+  bool opposite = !a.literal && !b.literal && moduli_->add(a.r, b.r) == Residues{};
   difference.r = opposite ? a.r : moduli_->sub(a.r, b.r);
   difference.shadow = opposite ? a.shadow : a.shadow - b.shadow;
   std::uint64_t key = note_comparison(difference, false);

@@ -29,6 +29,7 @@ struct Summary {
   std::uint64_t integers = 0;     // Made of floats, in their type's range as far as shadows go.
   std::uint64_t saturations = 0;  // Conversions to eight bits beyond the format's largest.
   std::uint64_t maxima = 0, logarithms = 0, roots = 0, floors = 0;
+  std::uint64_t starts = 0;    // Maxima of one datum and a literal that only starts them.
   std::uint64_t products = 0;  // Multiply-adds of tensor cores.
   std::int64_t unguarded_instruction = -1, divisor_instruction = -1;
   /// Arguments without guard and divisors without sign, by their residues; cut at keys_max.

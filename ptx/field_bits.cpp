@@ -250,8 +250,8 @@ std::optional<Number> Field::exponent_of(const std::optional<Word>& word, std::u
   arithmetic_.note_divisor(number);
   // Wherever the exponents are split, it is a question of the exponent.
   arithmetic_.note_decision(number, mask);
-  Number exponent = arithmetic_.integer(
-      static_cast<std::int32_t>((bits_of(number) + *addend) & mask), Type::s32);
+  Number exponent =
+      arithmetic_.integer(static_cast<std::int32_t>((bits_of(number) + *addend) & mask), Type::s32);
   // An integer at this piece only: what is asked of it counts.
   exponent.signs &= integral | steps;
   exponent.fits = 32;
@@ -289,7 +289,8 @@ std::optional<std::uint32_t> Field::word_decided(const Word& word, std::uint64_t
   if (!is_float_source(word.source) || words_.width(word.pattern) != 32) return std::nullopt;
   Number number = number_settled(float_sources_[word.source]);
   if (!number.finite()) return std::nullopt;
-  // Patterns have other names in the other program: this one is named by what it makes of some bits.
+  // Patterns have other names in the other program: this one is named by what it makes of some
+  // bits.
   std::uint64_t name = mix(asked, known);
   for (std::uint32_t sample : {0x3F8CCCCDu, 0xC2F6E979u, 0x5A5A5A5Au, 0xA5A5A5A5u})
     name = mix(name, words_.float_value_of(word.pattern, sample));

@@ -94,8 +94,8 @@ NumberValue<T> fused(Form f, const NumberValue<T>& a, const NumberValue<T>& b,
   NumberPlace left, right, last;
   const Number &x = a.get(left), &y = b.get(right), &z = c.get(last);
   return evaluated<T>(
-      f, a.field, false,
-      [&] { return sum_of<T>(f, a.field, a.field->arithmetic().mul(x, y), z); }, x, y, z);
+      f, a.field, false, [&] { return sum_of<T>(f, a.field, a.field->arithmetic().mul(x, y), z); },
+      x, y, z);
 }
 template <Type T>
 NumberValue<T> fused_filled(Form, const NumberValue<T>& a, const NumberValue<T>&,

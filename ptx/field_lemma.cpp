@@ -72,8 +72,7 @@ double curvature_at(const Polynomial& p, double radius) {
 double distance(const Polynomial& p, Function function, double t) {
   double low = value_of(function, t), high = value_of(function, t + cell);
   double radius = std::max(std::fabs(t), std::fabs(t + cell));
-  double error =
-      std::max(std::fabs(value_at(p, t) - low), std::fabs(value_at(p, t + cell) - high));
+  double error = std::max(std::fabs(value_at(p, t) - low), std::fabs(value_at(p, t + cell) - high));
   error += (curvature_at(p, radius) + curvature_of(function, t)) * cell * cell / 8;
   return error / std::max({std::fabs(low), std::fabs(high), value_min});
 }
@@ -129,7 +128,8 @@ bool is_rest(double head, double tail) {
   Reading reading = read_literal(head, 24);
   if (reading.exact || tail == 0) return false;
   double rest = reading.value() - head;
-  return std::fabs(rest - tail) <= 1e-4 * std::fabs(tail) && std::fabs(tail) < 1e-6 * std::fabs(head);
+  return std::fabs(rest - tail) <= 1e-4 * std::fabs(tail) &&
+         std::fabs(tail) < 1e-6 * std::fabs(head);
 }
 
 class Finder {
@@ -240,10 +240,10 @@ void Finder::match(std::uint32_t index, const Value& result, const std::vector<V
 void Finder::look_at(std::uint32_t index) {
   const Operation& op = program_.operations[index];
   std::string_view name = name_of(op);
-  std::size_t count = name == "fma"                                       ? 3
-                      : name == "add" || name == "sub" || name == "mul"   ? 2
-                      : name == "neg"                                     ? 1
-                                                                          : 0;
+  std::size_t count = name == "fma"                                     ? 3
+                      : name == "add" || name == "sub" || name == "mul" ? 2
+                      : name == "neg"                                   ? 1
+                                                                        : 0;
   Value result;
   result.number = ++numbers_;
   if (moves(op)) {
@@ -275,8 +275,8 @@ void Finder::look_at(std::uint32_t index) {
   for (Spot place : program_.written(op)) {
     Value other;
     other.number = ++numbers_;
-    bool is_result = moves(op) ? place == op.fixed[0].place
-                               : op.effect == Effect::none && place == op.places[0];
+    bool is_result =
+        moves(op) ? place == op.fixed[0].place : op.effect == Effect::none && place == op.places[0];
     set(place, is_result ? result : other);
   }
 }

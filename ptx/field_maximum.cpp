@@ -110,10 +110,9 @@ void Maxima::fill(Maximum& maximum) const {
   maximum.shadow = winner->shadow;
   maximum.elements = static_cast<std::uint32_t>(elements.size());
   // Of two, a literal bounds the other, and of opposites the larger is the magnitude.
-  bool plain_pair =
-      elements.size() == 2 &&
-      (elements[0].literal || elements[1].literal ||
-       equal(point_->moduli().add(elements[0].r, elements[1].r), Residues{}));
+  bool plain_pair = elements.size() == 2 &&
+                    (elements[0].literal || elements[1].literal ||
+                     equal(point_->moduli().add(elements[0].r, elements[1].r), Residues{}));
   maximum.keyed = elements.size() >= 2 && !plain_pair && point_->strict_maximum();
   if (!maximum.keyed) {
     maximum.r = winner->r;

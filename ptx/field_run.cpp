@@ -61,8 +61,7 @@ struct Watched : OrderObserver {
     turns.on_barrier_complete(arrived);
     OrderObserver::on_barrier_complete(id, arrived, waiting);
   }
-  void on_fence(std::uint32_t warp, std::uint32_t instruction, Mask mask, char scope,
-                Proxy proxy) {
+  void on_fence(std::uint32_t warp, std::uint32_t instruction, Mask mask, char scope, Proxy proxy) {
     turns.on_fence(warp, mask, scope, proxy);
     OrderObserver::on_fence(warp, instruction, mask, scope, proxy);
   }
@@ -230,7 +229,8 @@ FieldRunner::Outcome FieldRunner::run(std::uint64_t block, const Turn& turn) {
   outcome.left_reads = s.field.left_reads();
   outcome.written = s.field.finish_block();
   outcome.initial_reads = s.field.initial_reads();
-  bool unseen = s.launch.watch_order && !outcome.tickets.empty() && !s.watched.turns.missing().empty();
+  bool unseen =
+      s.launch.watch_order && !outcome.tickets.empty() && !s.watched.turns.missing().empty();
   if (!outcome.trap && (s.field.complaint() != nullptr || unseen)) {
     Trap trap;
     trap.kind = TrapKind::undecided;

@@ -78,7 +78,7 @@ class TurnOrder {
 
   const Program* program_ = nullptr;
   std::uint32_t threads_ = 0;
-  std::uint64_t now_ = 0, barrier_ = 0;                         // When the last barrier was.
+  std::uint64_t now_ = 0, barrier_ = 0;                              // When the last barrier was.
   std::unordered_map<std::uint32_t, std::uint64_t> fenced_, wrote_;  // When, by thread.
   std::optional<std::uint32_t> taker_;
   std::uint64_t taken_ = 0;

@@ -212,9 +212,8 @@ std::optional<Pattern> Words::entries(std::span<const Word> operands, unsigned w
 
 std::optional<Word> Words::apply(std::uint64_t name, std::span<const Word> operands, unsigned width,
                                  const Function& function) {
-  return remembered(mix(name, width), operands, [&](std::span<const Word> words) {
-    return entries(words, width, function);
-  });
+  return remembered(mix(name, width), operands,
+                    [&](std::span<const Word> words) { return entries(words, width, function); });
 }
 
 std::optional<Pattern> Words::wires_of_both(Bitwise what, Pattern a, Pattern b) {
@@ -242,16 +241,16 @@ std::optional<Pattern> Words::wires_of_both(Bitwise what, Pattern a, Pattern b) 
 std::optional<Word> Words::bitwise(Bitwise what, Word a, Word b) {
   std::array<Word, 2> both{a, b};
   using Operands = std::span<const Word>;
-  return remembered(1 + static_cast<unsigned>(what), both, [&](Operands words)
-                        -> std::optional<Pattern> {
-    auto function = [&](std::span<const std::uint64_t> bits) {
-      return what == Bitwise::both     ? bits[0] & bits[1]
-             : what == Bitwise::either ? bits[0] | bits[1]
-                                       : bits[0] ^ bits[1];
-    };
-    if (auto small = entries(words, width(a.pattern), function)) return small;
-    return wires_of_both(what, words[0].pattern, words[1].pattern);
-  });
+  return remembered(1 + static_cast<unsigned>(what), both,
+                    [&](Operands words) -> std::optional<Pattern> {
+                      auto function = [&](std::span<const std::uint64_t> bits) {
+                        return what == Bitwise::both     ? bits[0] & bits[1]
+                               : what == Bitwise::either ? bits[0] | bits[1]
+                                                         : bits[0] ^ bits[1];
+                      };
+                      if (auto small = entries(words, width(a.pattern), function)) return small;
+                      return wires_of_both(what, words[0].pattern, words[1].pattern);
+                    });
 }
 
 std::optional<Word> Words::by_bits(std::uint64_t name, std::span<const Word> operands,
@@ -288,25 +287,26 @@ std::optional<Word> Words::by_bits(std::uint64_t name, std::span<const Word> ope
 std::optional<Word> Words::moved(std::uint64_t name, Word a, unsigned size,
                                  const std::function<std::uint64_t(std::uint64_t)>& function) {
   using Operands = std::span<const Word>;
-  return remembered(mix(name, size), Operands(&a, 1), [&](Operands words)
-                        -> std::optional<Pattern> {
-    std::optional<Body> body = wired(words[0].pattern);
-    if (!body) return std::nullopt;
-    Body out;
-    out.width = size;
-    std::uint64_t none = function(0);
-    for (unsigned i = 0; i < size; ++i) out.wires[i] = static_cast<Wire>(none >> i & 1);
-    for (unsigned bit = 0; bit < body->width; ++bit) {
-      std::uint64_t flips = function(std::uint64_t{1} << bit) ^ none;
-      for (unsigned i = 0; i < size; ++i) {
-        if ((flips >> i & 1) == 0) continue;
-        if (out.wires[i] > 1) return std::nullopt;
-        // A wire's inverse is its neighbour, as 0 is that of 1.
-        out.wires[i] = static_cast<Wire>(body->wires[bit] ^ out.wires[i]);
-      }
-    }
-    return known(std::move(out));
-  });
+  return remembered(mix(name, size), Operands(&a, 1),
+                    [&](Operands words) -> std::optional<Pattern> {
+                      std::optional<Body> body = wired(words[0].pattern);
+                      if (!body) return std::nullopt;
+                      Body out;
+                      out.width = size;
+                      std::uint64_t none = function(0);
+                      for (unsigned i = 0; i < size; ++i)
+                        out.wires[i] = static_cast<Wire>(none >> i & 1);
+                      for (unsigned bit = 0; bit < body->width; ++bit) {
+                        std::uint64_t flips = function(std::uint64_t{1} << bit) ^ none;
+                        for (unsigned i = 0; i < size; ++i) {
+                          if ((flips >> i & 1) == 0) continue;
+                          if (out.wires[i] > 1) return std::nullopt;
+                          // A wire's inverse is its neighbour, as 0 is that of 1.
+                          out.wires[i] = static_cast<Wire>(body->wires[bit] ^ out.wires[i]);
+                        }
+                      }
+                      return known(std::move(out));
+                    });
 }
 
 std::optional<Word> Words::shifted(Word a, int by, bool sign) {
@@ -340,23 +340,22 @@ std::optional<Word> Words::shifted(Word a, int by, bool sign) {
 
 std::optional<Word> Words::resized(Word a, unsigned size, bool sign) {
   using Operands = std::span<const Word>;
-  return remembered(
-      1024 + size * 2 + (sign ? 1 : 0), Operands(&a, 1),
-      [&](Operands words) -> std::optional<Pattern> {
-        unsigned before = width(a.pattern);
-        std::optional<Body> body = wired(words[0].pattern);
-        if (!body)
-          return entries(words, size, [&](std::span<const std::uint64_t> bits) {
-            std::uint64_t x = bits[0];
-            if (sign && (x >> (before - 1) & 1) != 0) x |= ~low_bits(before);
-            return x;
-          });
-        body->width = size;
-        for (unsigned i = before; i < size; ++i)
-          body->wires[i] = sign ? body->wires[before - 1] : Wire{0};
-        for (unsigned i = size; i < word_bits_max; ++i) body->wires[i] = 0;
-        return known(std::move(*body));
-      });
+  return remembered(1024 + size * 2 + (sign ? 1 : 0), Operands(&a, 1),
+                    [&](Operands words) -> std::optional<Pattern> {
+                      unsigned before = width(a.pattern);
+                      std::optional<Body> body = wired(words[0].pattern);
+                      if (!body)
+                        return entries(words, size, [&](std::span<const std::uint64_t> bits) {
+                          std::uint64_t x = bits[0];
+                          if (sign && (x >> (before - 1) & 1) != 0) x |= ~low_bits(before);
+                          return x;
+                        });
+                      body->width = size;
+                      for (unsigned i = before; i < size; ++i)
+                        body->wires[i] = sign ? body->wires[before - 1] : Wire{0};
+                      for (unsigned i = size; i < word_bits_max; ++i) body->wires[i] = 0;
+                      return known(std::move(*body));
+                    });
 }
 
 std::optional<Word> Words::joined(std::span<const Word> operands,

@@ -109,7 +109,8 @@ Result<std::string> Verifier::needed_steps(const StoppedBlock& stopped) {
   if (options_->steps_max == 0) return std::string();
   Result<Done> ready = replay_.use_inputs(InputClass::declared, 1);
   if (!ready) return ready.error();
-  Replayed run = replay_.run(stopped.side, {stopped.block}, ptx::AsyncSchedule::at_issue, false, limit);
+  Replayed run =
+      replay_.run(stopped.side, {stopped.block}, ptx::AsyncSchedule::at_issue, false, limit);
   if (run.trap)
     return "; " + std::to_string(limit) + " warp instructions a block do not suffice either";
   return "; the block takes " + std::to_string(run.steps) + " warp instructions: --steps " +
@@ -204,8 +205,7 @@ Result<Done> Verifier::conclude_frame(const Difference& difference) {
   std::vector<std::uint64_t> blocks{missing ? difference.reference_block
                                             : difference.candidate_block};
   Side writer = missing ? Side::reference : Side::candidate;
-  if (all_blocks_)
-    blocks = missing ? all_blocks_->reference_blocks : all_blocks_->candidate_blocks;
+  if (all_blocks_) blocks = missing ? all_blocks_->reference_blocks : all_blocks_->candidate_blocks;
   Replayed one = replay_.run(writer, blocks);
   std::size_t width =
       std::max<std::size_t>(1, bits_of(contract_->tensors[difference.tensor].dtype) / 8);
@@ -353,9 +353,9 @@ Result<Done> Verifier::conclude_circumstances() {
   std::optional<Circumstance> found =
       deciding_circumstance(sides_.reference.program, sides_.candidate.program, *contract_);
   if (found)
-    undecided("circumstance",
-              found->what +
-                  (found->line == 0 ? "" : " (line " + std::to_string(found->line) + ")"));
+    undecided(
+        "circumstance",
+        found->what + (found->line == 0 ? "" : " (line " + std::to_string(found->line) + ")"));
   return Done{};
 }
 

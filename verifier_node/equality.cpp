@@ -143,8 +143,7 @@ std::unordered_set<std::uint64_t> implied(const Point& point, const PointResult&
       difference.r = asked.r;
       difference.valid = asked.valid;
       for (double part : {asked.literal, -literal})
-        difference =
-            arithmetic.add(difference, arithmetic.literal(part, ptx::Type::f32));
+        difference = arithmetic.add(difference, arithmetic.literal(part, ptx::Type::f32));
       std::uint64_t one = arithmetic.key_of(difference);
       if (known.contains(std::min(one, arithmetic.key_of(arithmetic.negate(difference)))))
         out.insert(key);

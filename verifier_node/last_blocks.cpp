@@ -20,8 +20,8 @@ ptx::Trap trap_of(std::uint64_t block, std::string what) {
 }
 
 bool equal(const Written& a, const Written& b) {
-  return a.tensor == b.tensor && a.element == b.element && a.bits == b.bits &&
-         a.added == b.added && a.number.r == b.number.r && a.number.valid == b.number.valid &&
+  return a.tensor == b.tensor && a.element == b.element && a.bits == b.bits && a.added == b.added &&
+         a.number.r == b.number.r && a.number.valid == b.number.valid &&
          a.number.special == b.number.special;
 }
 
@@ -109,15 +109,17 @@ std::vector<LastBlocks::Found> LastBlocks::run(ptx::field::FieldRunner& runner,
     std::sort(group.blocks.begin(), group.blocks.end());
     std::uint64_t block = group.blocks.front(), count = group.blocks.size();
     const ptx::field::Ticket& ticket = group.ticket;
-    bool adds_up = group.one_question && (!ticket.last || *ticket.last + 1 == count) &&
-                   (!ticket.wraps_at || *ticket.wraps_at + 1 >= count) &&
-                   std::adjacent_find(group.blocks.begin(), group.blocks.end()) ==
-                       group.blocks.end();
+    bool adds_up =
+        group.one_question && (!ticket.last || *ticket.last + 1 == count) &&
+        (!ticket.wraps_at || *ticket.wraps_at + 1 >= count) &&
+        std::adjacent_find(group.blocks.begin(), group.blocks.end()) == group.blocks.end();
     if (!adds_up) {
-      out.push_back({{}, block,
-                     trap_of(block, "the number that a ticket is compared with is not that of the "
-                                    "last of " +
-                                        std::to_string(count) + " blocks")});
+      out.push_back({{},
+                     block,
+                     trap_of(block,
+                             "the number that a ticket is compared with is not that of the "
+                             "last of " +
+                                 std::to_string(count) + " blocks")});
       return out;
     }
     std::optional<Found> one;

@@ -1,7 +1,8 @@
 #pragma once
 
 // Kernels whose last block puts together what all blocks left (ptx/field_turns.h). Which block that
-// is nobody knows: each may be, so blocks are run once more as the last and must all write the same.
+// is nobody knows: each may be, so blocks are run once more as the last and must all write the
+// same.
 
 #include <map>
 #include <optional>

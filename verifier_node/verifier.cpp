@@ -165,7 +165,12 @@ void Verifier::take(const PointResult& result, std::uint64_t number) {
                               ? 0
                               : 1;
   for (std::uint64_t key : result.candidate.comparison_keys)
-    atoms_ += result.reference.comparison_keys.contains(key) || result.implied.contains(key) ? 0 : 1;
+    atoms_ +=
+        result.reference.comparison_keys.contains(key) || result.implied.contains(key) ? 0 : 1;
+  // A start is one of maxima that the reference has too.
+  if (result.reference.maxima + result.reference.starts == 0 &&
+      result.reference.winner_keys.empty())
+    atoms_ += result.candidate.starts;
   for (const auto& [key, side] : result.candidate.sides)
     if (!result.reference.sides.contains(key) &&
         !result.reference.winner_keys.contains(side.comparison) &&
@@ -231,6 +236,7 @@ Result<Done> Verifier::evaluate() {
             1e-9 * std::fabs(result.difference->reference_shadow);
     if (may_be_weak) {
       plan_.strict_maximum = false;
+      forget_points();
       plan_.runs = 32;
       plan_.points = plan_.runs * plan_.points_each;
       plan_.one_if_undecided = false;
@@ -242,6 +248,16 @@ Result<Done> Verifier::evaluate() {
   }
   finish_points();
   return Done{};
+}
+
+/// What the points so far have said.
+void Verifier::forget_points() {
+  reference_ = candidate_ = {};
+  unguarded_ = unsigned_divisors_ = atoms_ = 0;
+  unguarded_at_ = divisor_at_ = -1;
+  other_sides_.clear();
+  out_of_range_ = false;
+  precision_.reset();
 }
 
 void Verifier::finish_points() {
@@ -280,12 +296,11 @@ void Verifier::finish_points() {
   note(both.saturations != 0, "conversions to eight bits do not saturate");
   note(both.integers != 0, "integers made of floats stay in the range of their type");
   note(both.floors != 0, "rounding to integers as a keyed function of the fraction");
-  for (Side side : {Side::reference, Side::candidate})
-    assume_lemmas(side);
+  for (Side side : {Side::reference, Side::candidate}) assume_lemmas(side);
   if (last_blocks_ != 0)
-    assumed.push_back("the last block puts together what the others left: " +
-                      std::to_string(last_runs_) + " of " + std::to_string(last_blocks_) +
-                      " blocks were run as the last");
+    assumed.push_back(
+        "the last block puts together what the others left: " + std::to_string(last_runs_) +
+        " of " + std::to_string(last_blocks_) + " blocks were run as the last");
   note(trusts_copies_, "products read what cp.async brought without a fence between the proxies");
   note(both.keys_cut, "divisors and exponentials beyond the first 2097152 were not compared");
 }
@@ -294,12 +309,12 @@ void Verifier::finish_points() {
 void Verifier::assume_lemmas(Side side) {
   const Subject& subject = sides_.at(side);
   const ptx::field::Summary& summary = side == Side::reference ? reference_ : candidate_;
-  for (std::uint32_t operation : std::set<std::uint32_t>(summary.lemmas.begin(), summary.lemmas.end()))
+  for (std::uint32_t operation :
+       std::set<std::uint32_t>(summary.lemmas.begin(), summary.lemmas.end()))
     if (auto found = subject.lemmas.find(operation); found != subject.lemmas.end())
       findings_.proof.assumed.push_back(
-          found->second.text() + " (" +
-          (side == Side::reference ? "reference" : "candidate") + " line " +
-          std::to_string(subject.line_of(operation)) + ")");
+          found->second.text() + " (" + (side == Side::reference ? "reference" : "candidate") +
+          " line " + std::to_string(subject.line_of(operation)) + ")");
 }
 
 /// Integers are exact, so what holds for all of them is shown for those that were drawn: enough

@@ -25,6 +25,7 @@ class Verifier {
   void tell(std::uint64_t run, std::uint64_t done, std::uint64_t total) const;
   void take(const PointResult& result, std::uint64_t number);
   void finish_points();
+  void forget_points();
   void look_at_drawn_tensors();
   void assume_lemmas(Side side);
 

@@ -18,9 +18,9 @@ const std::vector<double> exp2_7{1.0,           0.69314718f,   0.24022636f,    0
                                  0.0096145785f, 0.0013429321f, 0.00014334594f, 2.1647938e-05f};
 
 /// ln(1 + t) as the library has it.
-const std::vector<double> ln{0.0,          1.0,          -0.5,         0.33333182f,
-                             -0.24999669f, 0.20012290f,  -0.16684422f, 0.13980614f,
-                             -0.12148507f, 0.14020838f,  -0.13022254f};
+const std::vector<double> ln{0.0,          1.0,         -0.5,         0.33333182f,
+                             -0.24999669f, 0.20012290f, -0.16684422f, 0.13980614f,
+                             -0.12148507f, 0.14020838f, -0.13022254f};
 
 std::optional<Match> match_of(const std::vector<double>& p, Function function) {
   for (const Match& match : functions_of(p))
@@ -97,9 +97,9 @@ TEST_CASE("the last operation of a Horner chain has the lemma") {
 
 TEST_CASE("an argument that is set anew, a guard or a label within is no chain") {
   std::string middle = "fma.rn.f32 %r3, %r3, %r1, 0f3D635984;\n";
-  for (const std::string& between :
-       {std::string("add.f32 %r1, %r1, %r1;\n"), std::string("L:\n setp.eq.f32 %p1, %r3, %r3;\n@%p1 bra L;\n"),
-        std::string("@%p2 mov.b32 %r3, %r1;\n")}) {
+  for (const std::string& between : {std::string("add.f32 %r1, %r1, %r1;\n"),
+                                     std::string("L:\n setp.eq.f32 %p1, %r3, %r3;\n@%p1 bra L;\n"),
+                                     std::string("@%p2 mov.b32 %r3, %r1;\n")}) {
     INFO(between);
     std::string other = horner;
     other.insert(other.find(middle), between);

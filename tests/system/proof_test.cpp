@@ -22,10 +22,14 @@ namespace fs = std::filesystem;
 const std::string contract = LATHE_ROOT "/tests/kernels/contracts/gemm_256x256x128_fp16_sm_89";
 
 std::vector<std::string> words_of(const std::vector<std::string>& more) {
-  std::vector<std::string> words{"verify",     contract + "/reference.ptx",
-                                 contract + "/reference.ptx", "--contract",
-                                 contract,     "--points",
-                                 "60",         "--json"};
+  std::vector<std::string> words{"verify",
+                                 contract + "/reference.ptx",
+                                 contract + "/reference.ptx",
+                                 "--contract",
+                                 contract,
+                                 "--points",
+                                 "60",
+                                 "--json"};
   words.insert(words.end(), more.begin(), more.end());
   return words;
 }

@@ -130,8 +130,8 @@ std::string module_text(const Frame& frame, const std::vector<std::string>& body
         begin += move_text("ld", type) + "%" + name + ", [%" + name + "p];\n";
     }
   auto of_module = [](const std::string& line) { return line.starts_with(".global "); };
-  std::string text = ".version " + frame.version + "\n.target " + frame.target +
-                     "\n.address_size 64\n";
+  std::string text =
+      ".version " + frame.version + "\n.target " + frame.target + "\n.address_size 64\n";
   for (const std::string& line : body)
     if (of_module(line)) text += line + "\n";
   text += ".visible .entry pair(" + parameters + ")\n{\n";

@@ -132,15 +132,15 @@ TEST_CASE("no two variants of a pair are one text, and none is its reference") {
 TEST_CASE("all answers, printed", "[.print]") {
   for (const std::filesystem::path& path : soundness::pair_files())
     DYNAMIC_SECTION(path.stem().string())
-    for (const Pair& pair : soundness::read_pairs(path).pairs)
-      for (const Variant& variant : pair.variants) {
-        Report report = soundness::answer(pair, variant);
-        std::printf("%s %s:%u %s %s %s: %s %s: %s\n",
-                    soundness::right(variant, report) ? "ok " : "BAD", pair.file.c_str(),
-                    variant.line, variant.miss ? "miss" : "twin", pair.name.c_str(),
-                    variant.name.c_str(), report.verdict.c_str(), report.reason_code.c_str(),
-                    report.reason.c_str());
-      }
+  for (const Pair& pair : soundness::read_pairs(path).pairs)
+    for (const Variant& variant : pair.variants) {
+      Report report = soundness::answer(pair, variant);
+      std::printf("%s %s:%u %s %s %s: %s %s: %s\n",
+                  soundness::right(variant, report) ? "ok " : "BAD", pair.file.c_str(),
+                  variant.line, variant.miss ? "miss" : "twin", pair.name.c_str(),
+                  variant.name.c_str(), report.verdict.c_str(), report.reason_code.c_str(),
+                  report.reason.c_str());
+    }
 }
 
 }  // namespace
