@@ -358,7 +358,8 @@ Number Arithmetic::divide(const Number& left, const Number& right) {
 }
 
 bool Arithmetic::guarded(const Number& a) const {
-  if (a.is(literal_bits) || a.is(not_positive) || is_constant(a)) return true;
+  if (a.is(literal_bits) || a.is(not_positive)) return true;
+  if (a.shadow == 0 && is_constant(a)) return true;
   if (a.term == 0) return false;
   // a = c M(S) + t with c < 0: bounded by 0 where -t/c is in S, or the maximum of a part of S.
   const Term& term = terms_[a.term];

@@ -75,6 +75,18 @@ bool is_normal(double shadow) {
   return magnitude >= 0x1p-126 && magnitude < 0x1p128;
 }
 
+/// The exponent of 0 moves too, which no product does.
+void note_nonzero(Arithmetic& arithmetic, const Number& number) {
+  constexpr std::uint64_t is_zero = 5;
+  if (!number.is(positive) && !number.is(negative)) arithmetic.note_decision(number, is_zero);
+}
+
+/// An integer at this piece, whatever the inputs.
+bool is_whole_here(const Arithmetic& arithmetic, const Number& number) {
+  Number whole = arithmetic.integer(static_cast<std::int64_t>(number.shadow), number.type());
+  return whole.shadow == number.shadow && arithmetic.key_of(whole) == arithmetic.key_of(number);
+}
+
 std::uint32_t bits_of(const Number& number) {
   return std::bit_cast<std::uint32_t>(static_cast<float>(number.shadow));
 }
@@ -183,6 +195,7 @@ std::optional<Word> Field::float_plus(const Word& word, std::uint32_t addend) {
   Number factor = arithmetic_.literal(std::ldexp(1, steps_up), Type::f64);
   Number scaled = arithmetic_.mul(number, factor);
   if (!is_normal(number.shadow) || !is_normal(scaled.shadow)) return std::nullopt;
+  note_nonzero(arithmetic_, number);
   scaled.fits = number.fits;
   scaled.rounds = number.rounds;
   return float_made(scaled, words_.float_bits());
@@ -197,7 +210,8 @@ std::uint32_t Field::float_times(const Tag* tags, const Number& steps_up, bool i
       arithmetic_.mul(steps_up, arithmetic_.literal(1.0 / step_of_exponent, Type::f64));
   if (inverse) exponent = arithmetic_.negate(exponent);
   exponent.signs |= integral;
-  arithmetic_.note_guard(exponent);
+  if (!is_whole_here(arithmetic_, exponent)) arithmetic_.note_guard(exponent);
+  note_nonzero(arithmetic_, number);
   Number scaled = arithmetic_.mul(number, arithmetic_.power_of_two(exponent));
   if (!is_normal(number.shadow) || !is_normal(scaled.shadow)) return 0;
   scaled.fits = number.fits;

@@ -251,6 +251,7 @@ Number Arithmetic::whole_sum(const Number& a, const Number& b, Rounding rounding
   if (!sum.finite() || sum.is(literal_bits) || sum.is(integral) || !large.is(integral) ||
       magnitude < 0x1p23 || magnitude >= 0x1p24)
     return sum;
+  ++summary_.integers;
   // Towards 0 is down or up by the sign of the whole.
   if (rounding == Rounding::rz) rounding = sum.shadow > 0 ? Rounding::rm : Rounding::rp;
   return add(integral_of(other, rounding), large);

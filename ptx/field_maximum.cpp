@@ -109,6 +109,10 @@ void Maxima::fill(Maximum& maximum) const {
   }
   maximum.shadow = winner->shadow;
   maximum.elements = static_cast<std::uint32_t>(elements.size());
+  if (elements.size() > 2)
+    for (const MaximumElement& e : elements)
+      if (e.literal && !e.starts())
+        maximum.literals.push_back(name_of(e.r, e.valid, point_->key(0, 8)));
   // Of two, a literal bounds the other, and of opposites the larger is the magnitude.
   bool plain_pair = elements.size() == 2 &&
                     (elements[0].literal || elements[1].literal ||
@@ -121,9 +125,6 @@ void Maxima::fill(Maximum& maximum) const {
     maximum.dormant = winner->dormant;
     return;
   }
-  for (const MaximumElement& e : elements)
-    if (e.literal && !e.starts())
-      maximum.literals.push_back(name_of(e.r, e.valid, point_->key(0, 8)));
   maximum.r = keyed(elements);
   for (unsigned slot = 0; slot < slots_max; ++slot)
     if ((maximum.valid >> slot & 1) == 0) maximum.r[slot] = 0;

@@ -119,6 +119,8 @@ bool Field::fetch_left(std::size_t tensor, std::uint64_t offset, std::uint8_t* b
     if (found == turn_.left->elements.end()) return false;
     if (i == 0 || byte == 0) left_reads_.push_back(place);
     const Written& written = found->second.written;
+    if (written.added)
+      complain(ComplaintKind::unsupported, "the last block reads what several blocks wrote");
     bool number = holds_number(type) || written.number.valid != 0;
     if (number && (i == 0 || byte == 0)) id = keep(written.number);
     bits[i] = number ? 0 : static_cast<std::uint8_t>(written.bits >> (8 * byte));

@@ -54,8 +54,10 @@ bool LastBlocks::note(std::uint64_t block, const ptx::field::FieldRunner::Outcom
   for (Written written : outcome.written) {
     written.number.term = written.number.set = 0;
     written.number.reversed = false;
-    left_.elements.try_emplace(ptx::field::place_of(written.tensor, written.element),
-                               ptx::field::Left::Element{written, block});
+    auto [element, fresh] =
+        left_.elements.try_emplace(ptx::field::place_of(written.tensor, written.element),
+                                   ptx::field::Left::Element{written, block});
+    if (!fresh) element->second.written.added = true;  // Of several.
   }
   return true;
 }
