@@ -210,9 +210,9 @@ std::filesystem::path kept_place(const Options& options, const Side& a, const Si
   std::string question = version_text() + "\n" + a.sha256 + "\n" + b.sha256 + "\n" +
                          hex(contract.identity()) + "\n" + options.reference_launch + "\n" +
                          options.candidate_launch;
-  for (std::uint64_t number :
+  for (std::uint64_t value :
        {std::uint64_t{options.points}, options.seed, options.steps, options.stress_blocks})
-    question += "\n" + std::to_string(number);
+    question += "\n" + std::to_string(value);
   for (const Side* side : {&a, &b}) {
     for (const auto& extent : {side->launch.grid, side->launch.block})
       for (std::uint32_t each : extent) question += " " + std::to_string(each);

@@ -53,13 +53,13 @@ class Children {
   std::vector<std::string> asked;
 
   Split split(std::uint32_t threads, const std::filesystem::path& kept = {}) {
-    Split split;
-    split.words = {"a.ptx", "b.ptx"};
-    split.blocks = 48;
-    split.threads = threads;
-    split.kept = kept;
-    split.run = [this](const std::vector<std::string>& command) { return end_of(command); };
-    return split;
+    Split out;
+    out.words = {"a.ptx", "b.ptx"};
+    out.blocks = 48;
+    out.threads = threads;
+    out.kept = kept;
+    out.run = [this](const std::vector<std::string>& command) { return end_of(command); };
+    return out;
   }
 
  private:

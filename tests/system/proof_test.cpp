@@ -52,7 +52,7 @@ std::map<fs::path, fs::file_time_type> kept_in(const fs::path& folder) {
   std::map<fs::path, fs::file_time_type> files;
   std::error_code code;
   for (const auto& entry : fs::recursive_directory_iterator(folder, code))
-    if (entry.path().extension() == ".json") files[entry.path()] = fs::last_write_time(entry);
+    if (entry.path().extension() == ".json") files[entry.path()] = entry.last_write_time(code);
   return files;
 }
 
