@@ -81,6 +81,7 @@ class Comparer {
 
   bool holds(double r, double c, double w, double& allowed) {
     allowed = tolerance_.absolute + tolerance_.relative * std::fabs(w);
+    if (specials_ == Specials::alike && std::isnan(r)) return true;
     if (specials_ == Specials::alike && !std::isfinite(c)) return !std::isfinite(r);
     if (std::isnan(c)) return std::isnan(r);
     if (std::isinf(c)) return c == r;

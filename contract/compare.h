@@ -2,8 +2,9 @@
 
 // When an element holds: |c - w| <= max(absolute + relative * |w|, error_factor * |r - w|), with w
 // the wide-domain result of the reference, r the reference's own, c the candidate's. NaN and
-// infinity match only where r has them: each only itself, or either the other where no input was
-// one, because it is then the order of a sum that decides in which of them an overflow ends.
+// infinity match only where r has them: each only itself. Where no input was one, r has overflowed
+// and the order of a sum decides in what that ends: infinities and NaN are then alike, and of a NaN
+// nothing is asked.
 
 #include <cstdint>
 #include <optional>

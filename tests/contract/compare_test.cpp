@@ -67,6 +67,7 @@ TEST_CASE("where no input was NaN or infinite an overflow may end in either") {
   };
   CHECK(alike(nan, inf));
   CHECK(alike(-inf, nan));
+  CHECK(alike(nan, 0));
   CHECK_FALSE(alike(inf, 65504));
   CHECK_FALSE(alike(65504, inf));
   CHECK_FALSE(alike(1, nan));
