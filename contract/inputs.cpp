@@ -332,7 +332,7 @@ std::uint64_t span_elements(const Tensor& tensor) {
 }  // namespace
 
 Specials specials_of(const Contract& contract, InputClass input_class) {
-  bool given = input_class == InputClass::infinities || input_class == InputClass::nans;
+  bool given = input_class != InputClass::overflow;
   for (const Tensor& tensor : contract.tensors) {
     const auto& kind = tensor.values.kind;
     given |= is_float(tensor.dtype) && tensor.role != Role::output &&

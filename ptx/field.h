@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -149,6 +150,7 @@ class Field {
     left_reads_.clear();
   }
   void set_turn(const Turn& turn) { turn_ = turn; }
+  bool is_last() const { return turn_.last; }
   const std::vector<Ticket>& tickets() const { return tickets_; }
   /// Places of what other blocks left that were read.
   const std::vector<std::uint64_t>& left_reads() const { return left_reads_; }
@@ -415,6 +417,7 @@ class Field {
   std::vector<Word> word_arena_;
   /// Floats whose bits became words: where they are, and which source each is.
   std::vector<std::uint32_t> float_sources_{0};
+  std::set<std::pair<std::uint64_t, std::uint64_t>> exponents_;  // And whose they are, by key.
   std::unordered_map<std::uint32_t, std::uint32_t> float_names_;
   const Lemmas* lemmas_ = nullptr;
   Turn turn_;

@@ -73,6 +73,7 @@ void Arithmetic::clear() {
   negated_ = {};
   floored_.clear();
   fractions_.clear();
+  mantissas_.clear();
   maxima_.clear();
 }
 

@@ -134,6 +134,8 @@ class Arithmetic {
     ++summary_.comparisons;
     summary_.comparison_keys.insert(mix(key_of(number), question));
   }
+  /// A number scaled by its own exponent: within a factor of two of 1 whatever it was.
+  void note_mantissa(const Number& number) { mantissas_.insert(key_of(number)); }
   void note_sign(const Number& number) {
     std::uint64_t key = note_comparison(number, false);
     summary_.winner_keys.insert(key);
@@ -203,6 +205,7 @@ class Arithmetic {
   mutable std::vector<Inverse> inverses_ = std::vector<Inverse>(256);
   /// What became an integer n, less n, by the key of that integer less n.
   std::unordered_map<std::uint64_t, Number> floored_;
+  std::unordered_set<std::uint64_t> mantissas_;  // A number over the power of two in it.
   std::unordered_set<std::uint64_t> fractions_;  // A number less its integer, and the negative.
   Summary summary_;
   Residues last_divisor_{};

@@ -114,7 +114,15 @@ Number Arithmetic::by_lemma(const Lemma& lemma, const Number& argument, const Nu
   if (lemma.function == Lemma::Function::rest_of_literal) {
     out = x;
   } else {
-    if (!point_->linked() || x.shadow < lemma.low || x.shadow > lemma.high) return value;
+    if (!point_->linked()) return value;
+    // A fraction and a mantissa have been everywhere that they can be. Of any other argument the
+    // interval is a piece, which is seen only where a shadow lies outside.
+    Number in_base_2 = mul(x, literal(1.4426950408889634, Type::f64));
+    if (!fractions_.contains(key_of(x)) && !fractions_.contains(key_of(in_base_2)) &&
+        !mantissas_.contains(key_of(x)) && !mantissas_.contains(key_of(add(x, literal(1, x.type())))))
+      note_decision(x, mix(std::bit_cast<std::uint64_t>(lemma.low),
+                           std::bit_cast<std::uint64_t>(lemma.high)));
+    if (x.shadow < lemma.low || x.shadow > lemma.high) return value;
     switch (lemma.function) {
       case Lemma::Function::exp2:
         out = power_of_two(x);
@@ -214,6 +222,8 @@ std::uint32_t Field::float_times(const Tag* tags, const Number& steps_up, bool i
   note_nonzero(arithmetic_, number);
   Number scaled = arithmetic_.mul(number, arithmetic_.power_of_two(exponent));
   if (!is_normal(number.shadow) || !is_normal(scaled.shadow)) return 0;
+  if (inverse && exponents_.contains({arithmetic_.key_of(steps_up), arithmetic_.key_of(number)}))
+    arithmetic_.note_mantissa(scaled);
   scaled.fits = number.fits;
   scaled.rounds = number.rounds;
   return keep_float(scaled);
@@ -269,6 +279,7 @@ std::optional<Number> Field::exponent_of(const std::optional<Word>& word, std::u
   // An integer at this piece only: what is asked of it counts.
   exponent.signs &= integral | steps;
   exponent.fits = 32;
+  exponents_.insert({arithmetic_.key_of(exponent), arithmetic_.key_of(number)});
   return exponent;
 }
 

@@ -41,7 +41,7 @@ struct Watched : OrderObserver {
   void on_block(const Program& program, std::uint64_t block, std::uint32_t warps,
                 std::uint32_t threads) {
     tickets = left_reads = 0;
-    turns.begin(program, threads);
+    turns.begin(program, threads, field->is_last());
     OrderObserver::on_block(program, block, warps, threads);
   }
   void on_issue(std::uint32_t warp, std::uint32_t instruction, Mask active) {

@@ -10,8 +10,9 @@
 
 namespace lathe::ptx::field {
 
-void TurnOrder::begin(const Program& program, std::uint32_t threads) {
+void TurnOrder::begin(const Program& program, std::uint32_t threads, bool last) {
   *this = TurnOrder();
+  last_ = last;
   program_ = &program;
   threads_ = threads;
 }
@@ -31,7 +32,7 @@ void TurnOrder::on_barrier_complete(std::span<const Mask> arrived) {
 
 void TurnOrder::on_write(const Access& access) {
   ++now_;
-  // After its ticket a block that is not the last has nothing to leave.
+  if (taker_ && !last_) return miss("a block that is not the last writes after its ticket");
   each_thread(access.warp, access.mask, [&](std::uint32_t thread) { wrote_[thread] = now_; });
 }
 

@@ -57,7 +57,7 @@ struct Turn {
 /// missing.
 class TurnOrder {
  public:
-  void begin(const Program& program, std::uint32_t threads);
+  void begin(const Program& program, std::uint32_t threads, bool last);
   void on_fence(std::uint32_t warp, Mask mask, char scope, Proxy proxy);
   void on_barrier_complete(std::span<const Mask> arrived);
   void on_write(const Access& access);
@@ -78,6 +78,7 @@ class TurnOrder {
 
   const Program* program_ = nullptr;
   std::uint32_t threads_ = 0;
+  bool last_ = false;
   std::uint64_t now_ = 0, barrier_ = 0;                              // When the last barrier was.
   std::unordered_map<std::uint32_t, std::uint64_t> fenced_, wrote_;  // When, by thread.
   std::optional<std::uint32_t> taker_;

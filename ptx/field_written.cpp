@@ -110,6 +110,7 @@ std::vector<Written> Field::finish_block() {
   word_arena_.clear();
   float_sources_.assign(1, 0);
   float_names_.clear();
+  exponents_.clear();
   free_.clear();
   strips_->clear();
   tiles_->clear();

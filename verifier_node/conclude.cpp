@@ -24,10 +24,10 @@ constexpr std::uint64_t long_block_steps = 40'000;
 bool joins_blocks(const Contract& contract, const Subject& subject) {
   for (const Tensor& tensor : contract.tensors)
     if (tensor.role == Role::inout) return true;
-  return std::any_of(subject.program.operations.begin(), subject.program.operations.end(),
+  return adds_across_blocks(subject) ||
+         std::any_of(subject.program.operations.begin(), subject.program.operations.end(),
                      [](const ptx::Operation& op) {
-                       return op.effect == ptx::Effect::atomic ||
-                              op.effect == ptx::Effect::bulk_copy;
+                       return op.effect == ptx::Effect::bulk_copy;
                      });
 }
 
@@ -400,6 +400,17 @@ Result<Done> Verifier::conclude_circumstances() {
     undecided(
         "circumstance",
         found->what + (found->line == 0 ? "" : " (line " + std::to_string(found->line) + ")"));
+  return Done{};
+}
+
+/// Atomics of fewer threads than meet at a place are not atomic to one another, which no schedule
+/// of whole blocks shows.
+Result<Done> Verifier::conclude_scopes() {
+  if (sides_.candidate.launch.blocks() == 1) return Done{};
+  if (std::optional<std::uint32_t> narrow = narrow_atomic(sides_.candidate))
+    undecided("unsupported", "an atomic of the scope of a block or cluster on memory that others "
+                             "reach too: .gpu is accepted (line " +
+                                 std::to_string(sides_.candidate.line_of(*narrow)) + ")");
   return Done{};
 }
 

@@ -42,6 +42,8 @@ std::vector<std::uint64_t> chosen(const std::vector<std::uint64_t>& blocks, std:
 }  // namespace
 
 bool LastBlocks::note(std::uint64_t block, const ptx::field::FieldRunner::Outcome& outcome) {
+  for (const auto& [tensor, element] : outcome.initial_reads)
+    read_.try_emplace(ptx::field::place_of(tensor, element), block);
   if (outcome.tickets.empty()) return true;
   if (outcome.tickets.size() > 1) return false;
   const ptx::field::Ticket& ticket = outcome.tickets.front();
@@ -111,6 +113,12 @@ std::vector<LastBlocks::Found> LastBlocks::run(ptx::field::FieldRunner& runner,
     std::sort(group.blocks.begin(), group.blocks.end());
     std::uint64_t block = group.blocks.front(), count = group.blocks.size();
     const ptx::field::Ticket& ticket = group.ticket;
+    if (auto reader = read_.find(place); reader != read_.end()) {
+      out.push_back({{},
+                     reader->second,
+                     trap_of(reader->second, "a counter of tickets is read, and has no one value")});
+      return out;
+    }
     bool adds_up =
         group.one_question && (!ticket.last || *ticket.last + 1 == count) &&
         (!ticket.wraps_at || *ticket.wraps_at + 1 >= count) &&

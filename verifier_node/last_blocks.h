@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "ptx/field_run.h"
@@ -45,6 +46,7 @@ class LastBlocks {
   void finish_counter(const Group& group, Found& found) const;
 
   ptx::field::Left left_;
+  std::unordered_map<std::uint64_t, std::uint64_t> read_;  // Places read before written: by whom.
   std::map<std::uint64_t, Group> groups_;
   std::uint64_t blocks_ = 0, runs_ = 0;
 };

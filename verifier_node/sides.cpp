@@ -2,7 +2,41 @@
 
 #include "verifier_node/sides.h"
 
+#include <algorithm>
+
 namespace lathe::verifier_node {
+namespace {
+
+bool has(const std::string& text, const char* word) { return text.find(word) != text.npos; }
+
+const std::string& text_of(const Subject& subject, const ptx::Operation& op) {
+  return subject.program.texts[op.instruction];
+}
+
+bool reaches_other_blocks(const Subject& subject, const ptx::Operation& op) {
+  if (op.effect == ptx::Effect::bulk_copy) return has(text_of(subject, op), "cp.reduce");
+  return op.effect == ptx::Effect::atomic && !has(text_of(subject, op), ".shared");
+}
+
+}  // namespace
+
+bool adds_across_blocks(const Subject& subject) {
+  const auto& operations = subject.program.operations;
+  return std::any_of(operations.begin(), operations.end(), [&](const ptx::Operation& op) {
+    return reaches_other_blocks(subject, op);
+  });
+}
+
+std::optional<std::uint32_t> narrow_atomic(const Subject& subject) {
+  const auto& operations = subject.program.operations;
+  for (std::uint32_t i = 0; i < operations.size(); ++i) {
+    if (operations[i].effect != ptx::Effect::atomic) continue;
+    const std::string& text = text_of(subject, operations[i]);
+    if (reaches_other_blocks(subject, operations[i]) && (has(text, ".cta") || has(text, ".cluster")))
+      return i;
+  }
+  return std::nullopt;
+}
 
 ptx::Shape Sides::shape(Side side) const {
   const Launch& launch = at(side).launch;

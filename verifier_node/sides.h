@@ -2,6 +2,7 @@
 
 // The two programs of a verification, decoded, with how each is launched.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,11 @@ struct Sides {
   const Subject& at(Side side) const { return side == Side::reference ? reference : candidate; }
   ptx::Shape shape(Side side) const;
 };
+
+/// Atomics or reducing copies on memory that blocks may share: what one block leaves is a part.
+bool adds_across_blocks(const Subject& subject);
+/// The first atomic on such memory whose scope holds fewer threads than the grid has, by index.
+std::optional<std::uint32_t> narrow_atomic(const Subject& subject);
 
 /// Blocks as (x, y, z) of a grid.
 std::array<std::uint32_t, 3> block_index(const Launch& launch, std::uint64_t block);

@@ -338,6 +338,11 @@ void Verifier::look_at_drawn_tensors() {
     for (std::uint64_t extent : tensor.shape) elements *= static_cast<double>(extent);
     // Two stand for what is no data: indices and masks, each of which is looked at as an address.
     bool seldom = values * draws_of_a_value > static_cast<double>(plan_.runs) * elements;
+    if (const auto* mask = std::get_if<Values::Mask>(&tensor.values.kind)) {
+      double rarer = std::min(mask->density, 1 - mask->density);
+      seldom = rarer * elements * static_cast<double>(plan_.runs) < draws_of_a_value;
+      values = 3;
+    }
     if (values > drawn_values_max || (values > 2 && seldom)) drawn_ = tensor.name;
     plan_.points = plan_.runs * plan_.points_each;
     plan_.one_if_undecided = false;
@@ -353,6 +358,9 @@ Result<Findings> Verifier::run() {
   Polynomials polynomials;
   for (const Subject* subject : {&sides_.reference, &sides_.candidate})
     polynomials.take(subject->lemmas);
+  // Parts of sums are compared with nothing.
+  if (adds_across_blocks(sides_.reference) || adds_across_blocks(sides_.candidate))
+    replay_all_blocks();
   plan_ = make_plan(*sides_.reference.module, *sides_.candidate.module, contract_->entry,
                     options_->points, polynomials);
   look_at_drawn_tensors();
@@ -362,7 +370,8 @@ Result<Findings> Verifier::run() {
   }
   for (auto step :
        {&Verifier::evaluate, &Verifier::conclude_obligations, &Verifier::conclude_pieces,
-        &Verifier::check_late_copies, &Verifier::stress, &Verifier::conclude_circumstances}) {
+        &Verifier::check_late_copies, &Verifier::stress, &Verifier::conclude_circumstances,
+        &Verifier::conclude_scopes}) {
     Result<Done> done = (this->*step)();
     if (!done) return done.error();
     if (findings_.decided()) return std::move(findings_);

@@ -45,6 +45,7 @@ class Verifier {
   Result<Done> conclude_obligations();
   Result<Done> conclude_pieces();
   Result<Done> conclude_circumstances();
+  Result<Done> conclude_scopes();
   Result<Done> check_late_copies();
   Result<Done> stress();
   Result<std::optional<Witness>> search(const StressPlan& plan);

@@ -76,6 +76,7 @@ TEST_CASE("where no input was NaN or infinite an overflow may end in either") {
   contract.tensors[1].values.kind = Values::Normal{};
   CHECK(specials_of(contract, InputClass::overflow) == Specials::alike);
   CHECK(specials_of(contract, InputClass::infinities) == Specials::told_apart);
+  CHECK(specials_of(contract, InputClass::declared) == Specials::told_apart);
   contract.tensors[1].values.kind = Values::AnyBits{};
   CHECK(specials_of(contract, InputClass::overflow) == Specials::told_apart);
 }
