@@ -118,8 +118,9 @@ Number Arithmetic::by_lemma(const Lemma& lemma, const Number& argument, const Nu
     // A fraction and a mantissa have been everywhere that they can be. Of any other argument the
     // interval is a piece, which is seen only where a shadow lies outside.
     Number in_base_2 = mul(x, literal(1.4426950408889634, Type::f64));
+    Number one_more = add(x, literal(1, x.type()));
     if (!fractions_.contains(key_of(x)) && !fractions_.contains(key_of(in_base_2)) &&
-        !mantissas_.contains(key_of(x)) && !mantissas_.contains(key_of(add(x, literal(1, x.type())))))
+        !mantissas_.contains(key_of(x)) && !mantissas_.contains(key_of(one_more)))
       note_decision(x, mix(std::bit_cast<std::uint64_t>(lemma.low),
                            std::bit_cast<std::uint64_t>(lemma.high)));
     if (x.shadow < lemma.low || x.shadow > lemma.high) return value;

@@ -116,7 +116,8 @@ std::vector<LastBlocks::Found> LastBlocks::run(ptx::field::FieldRunner& runner,
     if (auto reader = read_.find(place); reader != read_.end()) {
       out.push_back({{},
                      reader->second,
-                     trap_of(reader->second, "a counter of tickets is read, and has no one value")});
+                     trap_of(reader->second,
+                             "a counter of tickets is read, and has no one value")});
       return out;
     }
     bool adds_up =

@@ -32,8 +32,8 @@ std::optional<std::uint32_t> narrow_atomic(const Subject& subject) {
   for (std::uint32_t i = 0; i < operations.size(); ++i) {
     if (operations[i].effect != ptx::Effect::atomic) continue;
     const std::string& text = text_of(subject, operations[i]);
-    if (reaches_other_blocks(subject, operations[i]) && (has(text, ".cta") || has(text, ".cluster")))
-      return i;
+    bool narrow = has(text, ".cta") || has(text, ".cluster");
+    if (narrow && reaches_other_blocks(subject, operations[i])) return i;
   }
   return std::nullopt;
 }
