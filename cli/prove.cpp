@@ -44,15 +44,9 @@ struct Subject {
 };
 
 Result<Subject> find(const store::Store& store, const std::string& digits) {
-  auto candidates = store::find_candidates(store, digits);
-  if (!candidates) return candidates.error();
-  if (candidates->size() != 1)
-    return Error{Fault::malformed,
-                 candidates->empty() ? "no candidate begins with " + digits
-                                     : "more than one candidate begins with " + digits,
-                 "lathe frontier lists the admitted ones",
-                 {}};
-  const auto& [key, record] = candidates->front();
+  Result<FoundCandidate> candidate = find_candidate(store, digits);
+  if (!candidate) return candidate.error();
+  const auto& [key, record] = *candidate;
   Result<std::string> ptx = store.blob(record.ptx);
   if (!ptx) return ptx.error();
   Result<Contract> contract = store::kept_contract(store, key.contract);

@@ -29,15 +29,9 @@ struct Found {
 };
 
 Result<Found> find(const store::Store& store, const std::string& digits) {
-  auto candidates = store::find_candidates(store, digits);
-  if (!candidates) return candidates.error();
-  if (candidates->size() != 1)
-    return Error{Fault::malformed,
-                 candidates->empty() ? "no candidate begins with " + digits
-                                     : "more than one candidate begins with " + digits,
-                 "lathe frontier lists the admitted ones",
-                 {}};
-  Found found{candidates->front().first, candidates->front().second, {}, {}, {}};
+  Result<FoundCandidate> candidate = find_candidate(store, digits);
+  if (!candidate) return candidate.error();
+  Found found{candidate->first, candidate->second, {}, {}, {}};
   Result<std::string> ptx = store.blob(found.record.ptx);
   if (!ptx) return ptx.error();
   found.ptx = *std::move(ptx);

@@ -310,7 +310,7 @@ StripValue Strips::finished(std::uint32_t index, Number first, bool exact) {
   return value(index);
 }
 
-StripValue Strips::add(Form f, const StripValue& a, const StripValue& b) {
+StripValue Strips::sum(Form f, const StripValue& a, const StripValue& b, bool less) {
   if (a.strip == nullptr || b.strip == nullptr || compares(f)) return {};
   const Strip &x = *a.strip, &y = *b.strip;
   if (rounds(x) || rounds(y)) return {};
@@ -318,23 +318,10 @@ StripValue Strips::add(Form f, const StripValue& a, const StripValue& b) {
   Strip& out = at(index);
   const Moduli& m = field_->point_->moduli();
   for (unsigned slot = 0; slot < m.count(); ++slot)
-    add_lanes(x.r[slot], y.r[slot], out.r[slot], m.p(slot));
-  add_shadows(x.shadows, y.shadows, out.shadows, 1);
-  return finished(index, field_->arithmetic_.add(x.first, y.first),
-                  x.first.zero() || y.first.zero());
-}
-
-StripValue Strips::sub(Form f, const StripValue& a, const StripValue& b) {
-  if (a.strip == nullptr || b.strip == nullptr || compares(f)) return {};
-  const Strip &x = *a.strip, &y = *b.strip;
-  if (rounds(x) || rounds(y)) return {};
-  std::uint32_t index = new_strip();
-  Strip& out = at(index);
-  const Moduli& m = field_->point_->moduli();
-  for (unsigned slot = 0; slot < m.count(); ++slot)
-    subtract_lanes(x.r[slot], y.r[slot], out.r[slot], m.p(slot));
-  add_shadows(x.shadows, y.shadows, out.shadows, -1);
-  return finished(index, field_->arithmetic_.sub(x.first, y.first),
+    (less ? subtract_lanes : add_lanes)(x.r[slot], y.r[slot], out.r[slot], m.p(slot));
+  add_shadows(x.shadows, y.shadows, out.shadows, less ? -1 : 1);
+  Arithmetic& arithmetic = field_->arithmetic_;
+  return finished(index, less ? arithmetic.sub(x.first, y.first) : arithmetic.add(x.first, y.first),
                   x.first.zero() || y.first.zero());
 }
 

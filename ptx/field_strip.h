@@ -42,8 +42,8 @@ class Strips {
   StripValue load(Field::Lanes& lanes, Spot place);
   void store(Field::Lanes& lanes, Spot place, const StripValue& value) const;
 
-  StripValue add(Form f, const StripValue& a, const StripValue& b);
-  StripValue sub(Form f, const StripValue& a, const StripValue& b);
+  StripValue add(Form f, const StripValue& a, const StripValue& b) { return sum(f, a, b, false); }
+  StripValue sub(Form f, const StripValue& a, const StripValue& b) { return sum(f, a, b, true); }
   StripValue mul(Form f, const StripValue& a, const StripValue& b);
   StripValue fused(Form f, const StripValue& a, const StripValue& b, const StripValue& c);
   StripValue negate(const StripValue& a);
@@ -54,6 +54,8 @@ class Strips {
   void clear();
 
  private:
+  StripValue sum(Form f, const StripValue& a, const StripValue& b, bool less);
+
   static constexpr unsigned chunk_bits = 8;
   static constexpr std::size_t collect_least = 4096;
   static constexpr std::size_t strips_max = (first_tile - first_strip) / lane_count;

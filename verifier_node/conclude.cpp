@@ -61,12 +61,9 @@ std::vector<std::uint64_t> Verifier::candidate_blocks_of(
 
 void Verifier::replay_all_blocks() {
   if (all_blocks_) return;
-  all_blocks_.emplace();
-  auto fill = [](std::vector<std::uint64_t>& blocks, const Launch& launch) {
-    for (std::uint64_t block = 0; block < launch.blocks(); ++block) blocks.push_back(block);
-  };
-  fill(all_blocks_->reference_blocks, sides_.reference.launch);
-  fill(all_blocks_->candidate_blocks, sides_.candidate.launch);
+  auto whole_grid = [](const Launch& launch) { return BlockRange{0, launch.blocks()}.blocks(); };
+  all_blocks_ =
+      StressPlan{whole_grid(sides_.reference.launch), whole_grid(sides_.candidate.launch)};
 }
 
 StressPlan Verifier::blocks_of(std::uint64_t reference, std::uint64_t candidate) const {
@@ -119,23 +116,13 @@ Result<std::optional<Witness>> Verifier::search_stopped(const StoppedBlock& stop
   constexpr std::uint64_t blocks_max = 8;
   if (joins_blocks(*contract_, sides_.reference) || joins_blocks(*contract_, sides_.candidate))
     return std::optional<Witness>{};
-  StressPlan plan;
-  auto take = [](std::vector<std::uint64_t>& blocks, std::uint64_t begin, std::uint64_t end) {
-    for (std::uint64_t block = begin; block < end; ++block) blocks.push_back(block);
-  };
-  BlockRange here = candidate_range_, there = reference_range_;
-  if (std::max(here.end - here.begin, there.end - there.begin) <= blocks_max) {
-    take(plan.reference_blocks, there.begin, there.end);
-    take(plan.candidate_blocks, here.begin, here.end);
-    return search(plan);
-  }
-  plan.both_wrote = true;
+  if (std::max(candidate_range_.size(), reference_range_.size()) <= blocks_max)
+    return search({reference_range_.blocks(), candidate_range_.blocks()});
   std::uint64_t of = sides_.candidate.launch.blocks(), all = sides_.reference.launch.blocks();
   std::uint64_t first = stopped.block * all / of;
   std::uint64_t last = std::max(first + 1, (stopped.block + 1) * all / of);
-  take(plan.reference_blocks, first, std::min({last, first + blocks_max, all}));
-  take(plan.candidate_blocks, stopped.block, stopped.block + 1);
-  return search(plan);
+  BlockRange beside{first, std::min({last, first + blocks_max, all})};
+  return search({beside.blocks(), {stopped.block}, true});
 }
 
 /// What the limit would have had to be, by a run in the bits domain.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <numeric>
 #include <thread>
 #include <utility>
 
@@ -62,12 +61,6 @@ class Order {
   std::array<const Blocks*, 2> blocks_;
   std::array<std::size_t, 2> next_{};
 };
-
-std::vector<std::uint64_t> all_of(BlockRange range) {
-  std::vector<std::uint64_t> blocks(range.size());
-  std::iota(blocks.begin(), blocks.end(), range.begin);
-  return blocks;
-}
 
 const Translation* translation_of(const Sides& sides, const PointRequest& request,
                                   const std::vector<Recipe>& recipes) {
@@ -221,7 +214,7 @@ std::vector<std::unique_ptr<Worker>> make_workers(const Sides& sides, const Poin
 
 Translation::Blocks blocks_to_run(const Translation* translation, const PointRequest& request) {
   if (translation == nullptr)
-    return {all_of(request.reference_blocks), all_of(request.candidate_blocks)};
+    return {request.reference_blocks.blocks(), request.candidate_blocks.blocks()};
   return request.many ? translation->many : translation->few;
 }
 

@@ -7,6 +7,7 @@
 // own: what holds of one over the reals holds of the other.
 
 #include <map>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,6 +21,11 @@ namespace lathe::verifier_node {
 struct BlockRange {
   std::uint64_t begin = 0, end = 0;
   std::uint64_t size() const { return end - begin; }
+  std::vector<std::uint64_t> blocks() const {
+    std::vector<std::uint64_t> all(size());
+    std::iota(all.begin(), all.end(), begin);
+    return all;
+  }
 };
 
 /// Which blocks wrote each page of 1024 elements: where a witness is looked for.
