@@ -130,7 +130,7 @@ Tally prove_all(const fs::path& contract_folder, const fs::path& configurations)
 // Figures that are asked for, on one core.
 
 struct Figure {
-  std::string what, contract;
+  std::string what, contract;  // Its folder below the root.
   std::string candidate;  // Below tests/kernels/alternatives/CONTRACT; empty: the reference itself.
   double seconds_max;
   std::uint64_t blocks = 0;  // Of the grid; 0: all.
@@ -138,27 +138,29 @@ struct Figure {
 
 /// Candidates of one contract share what its reference gave: the second costs its own runs only.
 bool print_figures(const fs::path& root) {
-  const std::string gemm = "gemm_fp16_sm_90a", attention = "attention_fp16_sm_90a";
+  const std::string suite = "suite/contracts/", gemm = suite + "gemm_fp16_sm_90a",
+                    attention = suite + "attention_fp16_sm_90a",
+                    head = "bench/figures/attention_1024x64_fp16_sm_90a";
   const std::vector<Figure> figures{
       {"GEMM 4096x4096x4096", gemm, "tile128x128_warps8", 120},
       {"a second candidate for it", gemm, "tile64x128_warps4", 60},
       {"the same, half of its blocks", gemm, "", 60, 256},
-      {"softmax 4096x4096", "softmax_fp16_sm_90a", "warps8", 15},
-      // 512 queries of 2048 keys are as many products as 1024 queries of 1024.
-      {"attention, 512x2048x64", attention, "", 10, 4},
+      {"softmax 4096x4096", suite + "softmax_fp16_sm_90a", "warps8", 15},
+      {"attention, a head of 1024x64", head, "tile64x64_warps4", 10},
+      {"512 queries of 2048 keys", attention, "", 10, 4},
       {"the same, twice as many queries", attention, "", 20, 8}};
   auto kept = std::make_shared<verifier_node::Kept>(std::uint64_t{2} << 30);
   bool good = true;
   for (const Figure& figure : figures) {
-    Result<Contract> contract = read_contract(root / "suite/contracts" / figure.contract);
+    Result<Contract> contract = read_contract(root / figure.contract);
     if (!contract) {
       std::printf("%s: %s\n", figure.contract.c_str(), contract.error().what.c_str());
       return false;
     }
-    fs::path file =
-        figure.candidate.empty()
-            ? root / "suite/contracts" / figure.contract / "reference.ptx"
-            : root / "tests/kernels/alternatives" / figure.contract / (figure.candidate + ".ptx");
+    fs::path file = figure.candidate.empty()
+                        ? root / figure.contract / "reference.ptx"
+                        : root / "tests/kernels/alternatives" /
+                              fs::path(figure.contract).filename() / (figure.candidate + ".ptx");
     verifier_node::Options options;
     options.kept = kept;
     options.block_end = figure.blocks;

@@ -2,9 +2,10 @@
 
 // When an element holds: |c - w| <= max(absolute + relative * |w|, error_factor * |r - w|), with w
 // the wide-domain result of the reference, r the reference's own, c the candidate's. NaN and
-// infinity match only where r has them: each only itself. Where no input was one, r has overflowed
-// and the order of a sum decides in what that ends: infinities and NaN are then alike, and of a NaN
-// nothing is asked.
+// infinity match only where r has them: each only itself. Where no input was one, r has overflowed,
+// and the order of a sum decides in what that ends and in which elements: infinities and NaN are
+// then alike, and nothing is asked where r is NaN. There c may also be an infinity or NaN where r
+// is beyond the tolerance from w, and elsewhere at most twice as often as r is.
 
 #include <cstdint>
 #include <optional>

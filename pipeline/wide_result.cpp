@@ -46,11 +46,9 @@ ptx::Type bits_type(Dtype dtype) {
 
 }  // namespace
 
-std::vector<double> wide_result(const WideLaunch& launch, std::size_t tensor) {
+std::optional<std::vector<ptx::WideValue>> wide_values(const WideLaunch& launch) {
   const Contract& contract = *launch.contract;
-  const Tensor& wanted = contract.tensors[tensor];
-  std::uint64_t elements = wanted.span_bytes() * 8 / bits_of(wanted.dtype), read = 0;
-  if (!float_type(wanted.dtype) || elements > elements_max) return {};
+  std::uint64_t read = 0;
   ptx::WideRequest request;
   request.program = launch.program;
   request.shape = {contract.launch.grid, contract.launch.block,
@@ -68,11 +66,20 @@ std::vector<double> wide_result(const WideLaunch& launch, std::size_t tensor) {
     wide.changes = each.role == Role::inout;
     read += wide.bytes.size();
   }
-  if (read > input_bytes_max) return {};
+  if (read > input_bytes_max) return std::nullopt;
   ptx::WideResult result = ptx::run_wide(request);
-  if (result.trap) return {};
+  if (result.trap) return std::nullopt;
+  return std::move(result.values);
+}
+
+std::vector<double> wide_result(const WideLaunch& launch, std::size_t tensor) {
+  const Tensor& wanted = launch.contract->tensors[tensor];
+  std::uint64_t elements = wanted.span_bytes() * 8 / bits_of(wanted.dtype);
+  if (!float_type(wanted.dtype) || elements > elements_max) return {};
+  std::optional<std::vector<ptx::WideValue>> found = wide_values(launch);
+  if (!found) return {};
   std::vector<double> values(elements, NAN);
-  for (const ptx::WideValue& each : result.values)
+  for (const ptx::WideValue& each : *found)
     if (each.tensor == tensor && each.element < elements) values[each.element] = each.value;
   return values;
 }

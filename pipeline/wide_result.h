@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,6 +24,9 @@ struct WideLaunch {
   std::vector<std::uint64_t> blocks;
   std::uint64_t steps_max = 0;  // Of one block.
 };
+
+/// What the blocks wrote, of tensors of floats; nothing where the wide domain cannot say.
+std::optional<std::vector<ptx::WideValue>> wide_values(const WideLaunch& launch);
 
 /// One double an element of the tensor's span: NaN where the blocks did not write, or wrote what is
 /// not finite. Empty where the wide domain cannot say.

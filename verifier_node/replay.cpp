@@ -3,7 +3,11 @@
 #include "verifier_node/replay.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
 
+#include "pipeline/wide_result.h"
 #include "ptx/emulate.h"
 #include "verifier_node/binding.h"
 
@@ -150,37 +154,80 @@ Replayed Replay::run_once(Side side, const std::vector<std::uint64_t>& blocks,
   return out;
 }
 
-std::optional<Mismatch> Replay::compare(const Replayed& reference, const Replayed& candidate,
-                                        bool both_wrote) const {
-  const Contract& contract = *sides_->contract;
-  for (std::size_t t = 0; t < contract.tensors.size(); ++t) {
-    const Tensor& tensor = contract.tensors[t];
-    if (tensor.role != Role::output && tensor.role != Role::inout) continue;
-    std::size_t width = std::max<std::size_t>(1, bits_of(tensor.dtype) / 8);
-    const std::string& written = reference.written[t];
-    std::vector<std::uint64_t> elements;
-    for (std::size_t at = written.find('\1'); at != std::string::npos;
-         at = written.find('\1', (at / width + 1) * width))
-      if (!both_wrote || candidate.written[t][at] != 0) elements.push_back(at / width);
-    // The written elements in a row, compared by the contract's own rule.
-    Contract row;
-    row.tolerance = contract.tolerance;
-    row.tensors.push_back(tensor);
-    row.tensors[0].shape = {elements.size()};
-    row.tensors[0].strides = {1};
-    row.tensors[0].defined.clear();
-    std::string left, right;
-    for (std::uint64_t element : elements) {
-      left.append(reference.bytes[t], element * width, width);
-      right.append(candidate.bytes[t], element * width, width);
+/// The elements of a tensor that are compared, in a row, with what both sides gave.
+struct Replay::Row {
+  Contract contract;  // Of the row as its only tensor, with the contract's own rule.
+  std::size_t tensor = 0;
+  std::vector<std::uint64_t> elements;
+  std::string reference, candidate;
+};
+
+Replay::Row Replay::row_of(std::size_t tensor, const Replayed& reference, const Replayed& candidate,
+                           bool both_wrote) const {
+  Row row;
+  row.tensor = tensor;
+  const Tensor& of = sides_->contract->tensors[tensor];
+  std::size_t width = std::max<std::size_t>(1, bits_of(of.dtype) / 8);
+  const std::string& written = reference.written[tensor];
+  for (std::size_t at = written.find('\1'); at != std::string::npos;
+       at = written.find('\1', (at / width + 1) * width))
+    if (!both_wrote || candidate.written[tensor][at] != 0) row.elements.push_back(at / width);
+  row.contract.tolerance = sides_->contract->tolerance;
+  Tensor& one = row.contract.tensors.emplace_back(of);
+  one.shape = {row.elements.size()};
+  one.strides = {1};
+  one.defined.clear();
+  for (std::uint64_t element : row.elements) {
+    row.reference.append(reference.bytes[tensor], element * width, width);
+    row.candidate.append(candidate.bytes[tensor], element * width, width);
+  }
+  return row;
+}
+
+Comparison Replay::compare_row(const Row& row, const std::vector<double>& wide) const {
+  return lathe::compare(row.contract, 0, row.reference, row.candidate, wide, {},
+                        specials_of(*sides_->contract, class_));
+}
+
+/// Block by block, until what differs first does so from the wide domain, or nothing does.
+void Replay::compare_wide(const Row& row, const Replayed& reference, const StressPlan& plan,
+                          Comparison& comparison) const {
+  constexpr std::uint64_t steps_max = 4'000'000;  // Warp instructions of all blocks; some seconds.
+  if (reference.steps > steps_max) return;
+  Contract launched = *sides_->contract;
+  launched.launch = sides_->reference.launch;
+  WideLaunch launch{&launched, &sides_->reference.program, sides_->buffers,
+                    {},        sides_->parameters,         {},
+                    steps_max};
+  for (const Input& input : inputs_) launch.inputs.push_back(std::as_bytes(std::span(input.bytes)));
+  std::vector<double> wide(row.elements.size(), std::numeric_limits<double>::quiet_NaN());
+  for (std::uint64_t block : plan.reference_blocks) {
+    launch.blocks = {block};
+    std::optional<std::vector<ptx::WideValue>> values = wide_values(launch);
+    if (!values) return;
+    for (const ptx::WideValue& value : *values) {
+      auto at = std::lower_bound(row.elements.begin(), row.elements.end(), value.element);
+      if (value.tensor == row.tensor && at != row.elements.end() && *at == value.element)
+        wide[static_cast<std::size_t>(at - row.elements.begin())] = value.value;
     }
-    if (elements.empty()) continue;
-    Comparison comparison =
-        lathe::compare(row, 0, left, right, {}, {}, specials_of(contract, class_));
+    comparison = compare_row(row, wide);
+    if (!comparison.first || std::isfinite(wide[comparison.first->index[0]])) return;
+  }
+}
+
+std::optional<Mismatch> Replay::compare(const Replayed& reference, const Replayed& candidate,
+                                        const StressPlan& plan) const {
+  const std::vector<Tensor>& tensors = sides_->contract->tensors;
+  for (std::size_t t = 0; t < tensors.size(); ++t) {
+    if (tensors[t].role != Role::output && tensors[t].role != Role::inout) continue;
+    Row row = row_of(t, reference, candidate, plan.both_wrote);
+    if (row.elements.empty()) continue;
+    Comparison comparison = compare_row(row, {});
+    if (comparison.first) compare_wide(row, reference, plan, comparison);
     if (!comparison.first) continue;
     Mismatch mismatch = *comparison.first;
     mismatch.tensor = t;
-    mismatch.index = {elements[comparison.first->index[0]]};
+    mismatch.index = {row.elements[comparison.first->index[0]]};
     return mismatch;
   }
   return std::nullopt;
@@ -212,7 +259,7 @@ Result<std::optional<Witness>> try_input(Replay& replay, const Sides& sides, con
     witness.replayed = true;
     return std::optional<Witness>(witness);
   }
-  std::optional<Mismatch> mismatch = replay.compare(*reference, candidate, plan.both_wrote);
+  std::optional<Mismatch> mismatch = replay.compare(*reference, candidate, plan);
   if (!mismatch) return std::optional<Witness>{};
   return std::optional<Witness>(value_witness(replay, sides, *mismatch));
 }

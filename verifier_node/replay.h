@@ -24,6 +24,13 @@ struct Replayed {
   std::uint64_t steps = 0;  // Warp instructions.
 };
 
+/// What blocks to run for a value: of the reference, and those of the candidate
+/// that write there.
+struct StressPlan {
+  std::vector<std::uint64_t> reference_blocks, candidate_blocks;
+  bool both_wrote = false;  // Other blocks may write the rest: only what both wrote is compared.
+};
+
 class Replay {
  public:
   explicit Replay(const Sides& sides) : sides_(&sides) {}
@@ -42,15 +49,22 @@ class Replay {
   std::shared_ptr<const Replayed> run_reference(const std::vector<std::uint64_t>& blocks);
   /// The first element that the reference wrote and the candidate has
   /// differently, beyond the tolerance; also one that it did not write.
-  /// (`both_wrote`: that is no difference).
+  /// What differs from the reference's own result must differ from the wide
+  /// domain's too, where that can say.
   std::optional<Mismatch> compare(const Replayed& reference, const Replayed& candidate,
-                                  bool both_wrote = false) const;
+                                  const StressPlan& plan) const;
   InputClass input_class() const { return class_; }
   std::uint64_t input_seed() const { return seed_; }
 
  private:
   Replayed run_once(Side side, const std::vector<std::uint64_t>& blocks,
                     ptx::AsyncSchedule schedule, bool watch_order, std::uint64_t steps_max);
+  struct Row;
+  Row row_of(std::size_t tensor, const Replayed& reference, const Replayed& candidate,
+             bool both_wrote) const;
+  Comparison compare_row(const Row& row, const std::vector<double>& wide) const;
+  void compare_wide(const Row& row, const Replayed& reference, const StressPlan& plan,
+                    Comparison& comparison) const;
   Result<std::uint64_t> fill_touched();
   Result<Done> fill();
 
@@ -66,13 +80,6 @@ class Replay {
     std::vector<std::uint8_t> pages, touched;
   };
   std::vector<Input> inputs_;
-};
-
-/// What blocks to run for a value: of the reference, and those of the candidate
-/// that write there.
-struct StressPlan {
-  std::vector<std::uint64_t> reference_blocks, candidate_blocks;
-  bool both_wrote = false;  // Other blocks may write the rest: only what both wrote is compared.
 };
 
 /// Runs both on an input and gives a witness where they part; an error where

@@ -81,6 +81,38 @@ TEST_CASE("where no input was NaN or infinite an overflow may end in either") {
   CHECK(specials_of(contract, InputClass::overflow) == Specials::told_apart);
 }
 
+TEST_CASE("where the reference overflows somewhere, another order may do so elsewhere") {
+  Contract contract = with_output(Dtype::f32, {4});
+  auto alike = [&](const std::vector<double>& reference, const std::vector<double>& candidate,
+                   const std::vector<double>& wide, std::string_view written = "") {
+    return compare(contract, 0, bytes_of(Dtype::f32, reference), bytes_of(Dtype::f32, candidate),
+                   wide, written, Specials::alike)
+        .failing;
+  };
+  CHECK(alike({NAN, 2, 3, 4}, {1, 2, NAN, NAN}, {}) == 0);
+  CHECK(alike({NAN, 2, 3, 4}, {1, NAN, NAN, NAN}, {}) == 3);
+  CHECK(alike({1, 2, 3, 4}, {1, 2, NAN, 4}, {}) == 1);
+  CHECK(alike({NAN, 2, 3, 4}, {1, 2, 9, 4}, {}) == 1);
+  // What is not compared has not overflowed either.
+  std::string last_two = std::string(8, '\0') + std::string(8, '\1');
+  CHECK(alike({NAN, 2, 3, 4}, {1, 2, NAN, 4}, {}, last_two) == 1);
+  // 1 / inf is 0: finite, and far from what the reals give.
+  CHECK(alike({0, 2, 3, 4}, {NAN, 2, 3, 4}, {5, 2, 3, 4}) == 0);
+  CHECK(alike({5, 2, 3, 4}, {NAN, 2, 3, 4}, {5, 2, 3, 4}) == 1);
+}
+
+TEST_CASE("the reference's own result holds, however far from the wide one") {
+  Contract contract = with_output(Dtype::f32, {1});
+  contract.tolerance.error_factor = 0;
+  auto failing = [&](double candidate) {
+    return compare(contract, 0, bytes_of(Dtype::f32, {7}), bytes_of(Dtype::f32, {candidate}), {20},
+                   "")
+        .failing;
+  };
+  CHECK(failing(7) == 0);
+  CHECK(failing(7.5) == 1);
+}
+
 TEST_CASE("NaN and infinity match only where the reference has them") {
   CHECK(holds(nan, nan, nan));
   CHECK_FALSE(holds(1, 1, nan));

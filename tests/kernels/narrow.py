@@ -40,13 +40,13 @@ def gemm_kernel(a, b, c, M, N, K, stride_a, stride_b, stride_c, BM: tl.constexpr
 
 def main() -> None:
     from lathe_triton.compile import compile_kernel, prepare
-    from lathe_triton.export import load
+    from lathe_triton.sources import load
     prepare(ROOT)
     for source, kernel, name in (("sum", sum_kernel, "sum_8x512"),
                                  ("gemm", gemm_kernel, "gemm_256x256x128")):
         module = load(ROOT / f"suite/kernels/{source}.py")
         contract = next(c for c in module.contracts() if c.name == name)
-        made = compile_kernel(replace(contract, kernel=kernel), contract.configs["sm_89"], "sm_89")
+        made = compile_kernel(replace(contract, kernel=kernel), contract.config("sm_89"), "sm_89")
         out = ROOT / f"tests/kernels/mistakes/{source}_f16_accumulation.ptx"
         out.write_text(made.ptx)
 
