@@ -128,8 +128,9 @@ TEST_CASE("each other configuration has its launch and is another kernel than th
     ++count;
     INFO(entry.path().string());
     std::string folder = entry.path().parent_path().filename();
-    fs::path contract = root / "suite/contracts" / folder;
-    if (!fs::exists(contract)) contract = root / "tests/kernels/contracts" / folder;
+    fs::path contract;
+    for (const char* home : {"suite/contracts", "tests/kernels/contracts", "bench/figures"})
+      if (fs::exists(root / home / folder)) contract = root / home / folder;
     REQUIRE(fs::exists(contract / "reference.ptx"));
     CHECK(fs::exists(fs::path(entry.path()).replace_extension(".toml")));
     CHECK(normal(entry.path()) != normal(contract / "reference.ptx"));
