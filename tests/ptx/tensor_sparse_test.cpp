@@ -136,8 +136,10 @@ TEST_CASE("another pair of one chunk changes one row, and what is no pair is a f
             std::vector<unsigned>{77});
     else
       CHECK(wrong_rows<float>(run<float>(memory, text), wanted) == std::vector<unsigned>{77});
-    word = (word & ~(15u << at.shift)) | 0b0101u << at.shift;
-    CHECK(trap_of(memory, text) == TrapKind::bad_operand);
+    for (unsigned none : {0b0101u, 0b0001u, 0b1011u}) {  // Twice one column; two that descend.
+      word = (word & ~(15u << at.shift)) | none << at.shift;
+      CHECK(trap_of(memory, text) == TrapKind::bad_operand);
+    }
   }
 }
 
