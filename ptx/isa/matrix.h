@@ -121,8 +121,8 @@ PTX_EFFECT("wmma.load.c.sync.aligned(.row|.col)(.m8n8k32|.m8n8k128){.wspace}.s32
         since(63, 75), load_fragment)
 PTX_EFFECT("wmma.store.d.sync.aligned(.row|.col)(.m16n16k16|.m8n32k16|.m32n8k16){.wspace}.s32 [a],"
         " b{, c}", 0, 0, since(63, 72), store_fragment)
-PTX_EFFECT("wmma.store.d.sync.aligned(.row|.col)(.m8n8k32|.m8n8k128){.wspace}.s32 [a], b{, c}", 0, 0,
-        since(63, 75), store_fragment)
+PTX_EFFECT("wmma.store.d.sync.aligned(.row|.col)(.m8n8k32|.m8n8k128){.wspace}.s32 [a], b{, c}", 0,
+        0, since(63, 75), store_fragment)
 PTX_EFFECT("wmma.mma.sync.aligned(.row|.col)(.row|.col)(.m16n16k16|.m8n32k16|.m32n8k16){.satfinite}"
         ".s32.s8.s8.s32 d, a, b, c", 0, 0, since(63, 72), multiply)
 PTX_EFFECT("wmma.mma.sync.aligned(.row|.col)(.row|.col)(.m16n16k16|.m8n32k16|.m32n8k16){.satfinite}"

@@ -45,46 +45,55 @@ std::string list(const char* name, unsigned count) {
   return text + "}";
 }
 
-/// C holds 3 i - 1000 by rows; `a_as`: the order by which A is loaded.
+/// Where A (at the first byte), B and C lie, and how far apart the rows or columns of A and B are.
+struct Places {
+  std::size_t b = 0, c = 0;
+  unsigned a_stride, b_stride;
+};
+
+/// `a_as`: the order by which A is loaded.
+std::string lines_of(const Product& p, const Places& at, const std::string& a_as) {
+  const std::string a = list("a", p.m * p.k * p.bits() / 1024);
+  const std::string b = list("b", p.n * p.k * p.bits() / 1024), c = list("c", p.m * p.n / 32);
+  std::string words = p.operation.empty() ? "" : "." + p.operation + ".popc";
+  auto order = [](bool by_columns) { return std::string(by_columns ? "col." : "row."); };
+  auto load = [&](const std::string& which, const std::string& behind) {
+    return "wmma.load." + which + p.shape() + ".global." + behind;
+  };
+  return "ld.param.u64 %base, [p1];\n" +
+         load("a.sync.aligned." + a_as + ".",
+              p.type + " " + a + ", [%base], " + std::to_string(at.a_stride) + ";\n") +
+         load("b.sync.aligned." + order(p.b_columns), p.type + " " + b + ", [%base + " +
+                                                          std::to_string(at.b) + "], " +
+                                                          std::to_string(at.b_stride) + ";\n") +
+         load("c.sync.aligned.row.", "s32 " + c + ", [%base + " + std::to_string(at.c) + "];\n") +
+         "wmma.mma" + words + ".sync.aligned." + order(p.a_columns) + order(p.b_columns) +
+         p.shape() + (p.saturate ? ".satfinite" : "") + ".s32." + p.type + "." + p.type + ".s32 " +
+         c + ", " + a + ", " + b + ", " + c +
+         ";\nld.param.u64 %base, [p0];\nwmma.store.d.sync.aligned." + order(p.d_columns) +
+         p.shape() + ".global.s32 [%base], " + c + ";";
+}
+
+/// C holds 3 i - 1000 by rows.
 std::vector<std::int32_t> run(const Product& p, const std::string& a_as) {
-  unsigned a_stride = (p.a_columns ? p.m : p.k) + 32, b_stride = (p.b_columns ? p.k : p.n) + 32;
-  auto a = image(p, p.m, p.k, p.a_columns, a_stride, 1);
-  auto b = image(p, p.k, p.n, p.b_columns, b_stride, 2);
+  Places at{0, 0, (p.a_columns ? p.m : p.k) + 32, (p.b_columns ? p.k : p.n) + 32};
+  std::vector<std::uint8_t> in = image(p, p.m, p.k, p.a_columns, at.a_stride, 1);
+  auto b = image(p, p.k, p.n, p.b_columns, at.b_stride, 2);
   std::vector<std::int32_t> c(p.m * p.n);
   for (unsigned i = 0; i < c.size(); ++i)
     c[i] = p.saturate ? INT32_MAX - 1 : static_cast<std::int32_t>(3 * i) - 1000;
-  std::vector<std::uint8_t> in(a.begin(), a.end());
-  while (in.size() % 32 != 0) in.push_back(0);
-  std::size_t b_at = in.size();
+  in.resize((in.size() + 31) / 32 * 32);
+  at.b = in.size();
   in.insert(in.end(), b.begin(), b.end());
-  while (in.size() % 32 != 0) in.push_back(0);
-  std::size_t c_at = in.size();
-  in.resize(c_at + 4 * c.size());
-  std::memcpy(in.data() + c_at, c.data(), 4 * c.size());
-  unsigned a_count = p.m * p.k * p.bits() / 1024, b_count = p.n * p.k * p.bits() / 1024;
-  unsigned d_count = p.m * p.n / 32;
-  std::string order =
-      std::string(p.a_columns ? ".col" : ".row") + (p.b_columns ? ".col." : ".row.");
-  std::string words = p.operation.empty() ? "" : "." + p.operation + ".popc";
-  std::string lines =
-      "ld.param.u64 %base, [p1];\n"
-      "wmma.load.a.sync.aligned." +
-      a_as + "." + p.shape() + ".global." + p.type + " " + list("a", a_count) + ", [%base], " +
-      std::to_string(a_stride) + ";\n" + "wmma.load.b.sync.aligned." +
-      (p.b_columns ? "col." : "row.") + p.shape() + ".global." + p.type + " " + list("b", b_count) +
-      ", [%base + " + std::to_string(b_at) + "], " + std::to_string(b_stride) + ";\n" +
-      "wmma.load.c.sync.aligned.row." + p.shape() + ".global.s32 " + list("c", d_count) +
-      ", [%base + " + std::to_string(c_at) + "];\n" + "wmma.mma" + words + ".sync.aligned" + order +
-      p.shape() + (p.saturate ? ".satfinite" : "") + ".s32." + p.type + "." + p.type + ".s32 " +
-      list("c", d_count) + ", " + list("a", a_count) + ", " + list("b", b_count) + ", " +
-      list("c", d_count) + ";\nld.param.u64 %base, [p0];\nwmma.store.d.sync.aligned." +
-      (p.d_columns ? "col." : "row.") + p.shape() + ".global.s32 [%base], " + list("c", d_count) +
-      ";";
+  in.resize((in.size() + 31) / 32 * 32);
+  at.c = in.size();
+  in.resize(at.c + 4 * c.size());
+  std::memcpy(in.data() + at.c, c.data(), 4 * c.size());
   Launched launch;
   launch.add(std::vector<std::int32_t>(p.m * p.n));
   launch.add(in);
   launch.shape.block[0] = 32;
-  launch.watch(body_text(".reg .b32 %a<8>, %b<8>, %c<8>;", lines, "sm_90a", "8.0"));
+  launch.watch(body_text(".reg .b32 %a<8>, %b<8>, %c<8>;", lines_of(p, at, a_as), "sm_90a", "8.0"));
   INFO(p.shape() << " " << p.type << (launch.result.trap ? print(*launch.result.trap) : ""));
   REQUIRE_FALSE(launch.result.trap);
   REQUIRE(launch.findings.empty());
