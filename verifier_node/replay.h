@@ -24,6 +24,13 @@ struct Replayed {
   std::uint64_t steps = 0;  // Warp instructions.
 };
 
+/// What blocks to run for a value: of the reference, and those of the candidate
+/// that write there.
+struct StressPlan {
+  std::vector<std::uint64_t> reference_blocks, candidate_blocks;
+  bool both_wrote = false;  // Other blocks may write the rest: only what both wrote is compared.
+};
+
 class Replay {
  public:
   explicit Replay(const Sides& sides) : sides_(&sides) {}
@@ -41,16 +48,19 @@ class Replay {
   /// The reference on the inputs in use, from what is kept where it is there.
   std::shared_ptr<const Replayed> run_reference(const std::vector<std::uint64_t>& blocks);
   /// The first element that the reference wrote and the candidate has
-  /// differently, beyond the tolerance; also one that it did not write.
-  /// (`both_wrote`: that is no difference).
+  /// differently, beyond the tolerance, from the reference and from its wide
+  /// result; also one that it did not write, but where both must have.
   std::optional<Mismatch> compare(const Replayed& reference, const Replayed& candidate,
-                                  bool both_wrote = false) const;
+                                  const StressPlan& plan) const;
   InputClass input_class() const { return class_; }
   std::uint64_t input_seed() const { return seed_; }
 
  private:
   Replayed run_once(Side side, const std::vector<std::uint64_t>& blocks,
                     ptx::AsyncSchedule schedule, bool watch_order, std::uint64_t steps_max);
+  std::vector<double> wide_elements(const Replayed& reference, std::size_t tensor,
+                                    const std::vector<std::uint64_t>& blocks,
+                                    const std::vector<std::uint64_t>& elements) const;
   Result<std::uint64_t> fill_touched();
   Result<Done> fill();
 
@@ -66,13 +76,6 @@ class Replay {
     std::vector<std::uint8_t> pages, touched;
   };
   std::vector<Input> inputs_;
-};
-
-/// What blocks to run for a value: of the reference, and those of the candidate
-/// that write there.
-struct StressPlan {
-  std::vector<std::uint64_t> reference_blocks, candidate_blocks;
-  bool both_wrote = false;  // Other blocks may write the rest: only what both wrote is compared.
 };
 
 /// Runs both on an input and gives a witness where they part; an error where
