@@ -151,7 +151,6 @@ bool Decoder::wait_async(const FormMatch& match) {
 bool Decoder::without_meaning(const FormMatch& match) {
   if (has("mma") && now_->opcode == "tcgen05") return tensor_multiply(match);
   if (now_->opcode == "mma") return multiply_scaled(match);
-  if (now_->opcode == "wgmma") return warpgroup_multiply(match);
   if (now_->opcode == "call" && !call_fits()) return false;
   if (now_->opcode == "red" || (now_->opcode == "st" && has("async"))) return store_async(match);
   return idle(match);

@@ -1,5 +1,6 @@
-// wmma as operations. The manual leaves open where a fragment's elements lie: here as those of two
-// mma.m16n8k16 side by side, in the first registers of the vector.
+// wmma as operations. The manual leaves open where a fragment's elements lie. Of f16 they lie here
+// as those of two mma.m16n8k16 side by side, in the first registers of the vector; of integers
+// along K (of C along a row), a register of all lanes after the other.
 
 #include <algorithm>
 
@@ -37,35 +38,124 @@ std::vector<Cell> fragment_cells(char which, Type type, const std::vector<Slot>&
   return cells;
 }
 
+/// A matrix of integers and how it lies in registers.
+struct IntegerMatrix {
+  unsigned rows = 0, columns = 0;
+  Type type{};
+  bool by_columns = false;  // B: a word goes along K.
+
+  unsigned each() const { return 32 / element_bits(type); }
+  unsigned registers() const { return rows * columns / each() / lane_count; }
+  /// By rows.
+  std::vector<Cell> cells(const std::vector<Slot>& slots) const {
+    std::vector<Cell> list;
+    for (unsigned row = 0; row < rows; ++row)
+      for (unsigned column = 0; column < columns; ++column) {
+        unsigned at = by_columns ? column * rows + row : row * columns + column;
+        unsigned word = at / each(), bit = at % each() * element_bits(type);
+        list.push_back(slots[word / lane_count].cell(word % lane_count, bit / 8));
+        list.back().bit = static_cast<std::uint8_t>(bit % 8);
+      }
+    return list;
+  }
+  /// Cells of whole bytes, in which several elements may lie, and how many are a row.
+  std::vector<Cell> bytes(const std::vector<Slot>& slots) const {
+    std::vector<Cell> list = cells(slots);
+    std::erase_if(list, [](const Cell& cell) { return cell.bit != 0; });
+    return list;
+  }
+};
+
+/// A, B and C of a product of integers.
+struct IntegerProduct {
+  IntegerMatrix a, b, c;
+
+  IntegerProduct(std::string_view shape, Type type) {
+    struct Named {
+      std::string_view name;
+      unsigned m, n, k;
+    };
+    constexpr std::array shapes{Named{"m16n16k16", 16, 16, 16}, Named{"m8n32k16", 8, 32, 16},
+                                Named{"m32n8k16", 32, 8, 16}, Named{"m8n8k32", 8, 8, 32},
+                                Named{"m8n8k128", 8, 8, 128}};
+    for (const Named& each : shapes)
+      if (each.name == shape) {
+        a = {each.m, each.k, type, false};
+        b = {each.k, each.n, type, true};
+        c = {each.m, each.n, Type::s32, false};
+      }
+  }
+};
+
+std::string_view shape_of(const Instruction& instruction) {
+  for (std::string_view word : instruction.modifiers)
+    if (word.starts_with('m') && word.find('k') != word.npos) return word;
+  return {};
+}
+
+/// The first type of whole numbers that an instruction names; f16 where it names none.
+Type whole_type(const Instruction& instruction) {
+  for (std::string_view word : instruction.modifiers)
+    if (auto type = type_named(word); type && (is_integer(*type) || element_bits(*type) < 8))
+      return *type;
+  return Type::f16;
+}
+
 }  // namespace
 
 bool Decoder::fragment(const FormMatch& match) {
-  if (match.effect == Effect::multiply) return multiply_fragments(match);
-  const std::vector<Operand>& operands = now_->operands;
   bool load = match.effect == Effect::load_fragment, factor = has("a") || has("b");
-  Type type = factor ? Type::f16 : match.form.type;
-  const Operand& moved = operands[load ? 0 : 1];
-  std::vector<const Operand*> parts = elements(moved);
-  unsigned count = registers_of(!factor, type);
-  if (parts.size() != count)
-    return complain(moved, "a vector of " + std::to_string(count) + " is expected");
+  Type type = whole_type(*now_);
+  if (match.effect == Effect::multiply)
+    return type == Type::f16 ? multiply_fragments(match) : multiply_integers(match);
+  Matrix matrix;
   std::vector<Slot> slots;
+  if (type == Type::f16) {
+    type = factor ? Type::f16 : match.form.type;
+    if (!fragment_slots(now_->operands[load ? 0 : 1], registers_of(!factor, type), load, slots))
+      return false;
+    matrix.m = matrix.n = side;
+    matrix.a = fragment_cells(has("a") ? 'a' : has("b") ? 'b' : 'd', type, slots);
+    return move_fragment(match, std::move(matrix), type, side);
+  }
+  IntegerProduct product(shape_of(*now_), type);
+  const IntegerMatrix& moved = has("a") ? product.a : has("b") ? product.b : product.c;
+  if (!fragment_slots(now_->operands[load ? 0 : 1], moved.registers(), load, slots)) return false;
+  matrix.a = moved.bytes(slots);
+  unsigned packed = element_bits(type) < 8 ? 8 / element_bits(type) : 1;
+  matrix.m = moved.by_columns ? moved.rows / packed : moved.rows;
+  matrix.n = moved.by_columns ? moved.columns : moved.columns / packed;
+  return move_fragment(match, std::move(matrix), type, has("col") ? moved.rows : moved.columns);
+}
+
+/// The registers of a fragment.
+bool Decoder::fragment_slots(const Operand& operand, unsigned count, bool written,
+                             std::vector<Slot>& slots) {
+  std::vector<const Operand*> parts = elements(operand);
+  if (operand.kind != Operand::Kind::vector || parts.size() != count)
+    return complain(operand, "a vector of " + std::to_string(count) + " is expected");
   for (const Operand* part : parts)
-    slots.push_back(load ? destination(*part, Type::b32) : source(*part, Type::b32));
+    slots.push_back(written ? destination(*part, Type::b32) : source(*part, Type::b32));
+  return !error_;
+}
+
+/// wmma.load or store of a matrix with a default stride.
+bool Decoder::move_fragment(const FormMatch& match, Matrix matrix, Type type,
+                            unsigned default_stride) {
+  const std::vector<Operand>& operands = now_->operands;
+  bool load = match.effect == Effect::load_fragment;
   Address where;
   if (error_ || !address(operands[load ? 1 : 0], where)) return false;
-  Slot stride = operands.size() > 2 ? source(operands[2], Type::u32) : constant(side, 4);
+  Slot stride = operands.size() > 2 ? source(operands[2], Type::u32) : constant(default_stride, 4);
   if (error_) return false;
-  Matrix matrix;
-  matrix.m = matrix.n = side;
   matrix.a_type = type;
-  matrix.a = fragment_cells(has("a") ? 'a' : has("b") ? 'b' : 'd', type, slots);
+  unsigned bits = element_bits(type);
   Operation& op = emit(match.effect);
   op.address = where;
   op.space = space_of(*now_);
   op.access = load ? AccessKind::read : AccessKind::write;
   op.element_bytes = static_cast<std::uint8_t>(width_of(type) / 8);
-  op.element_count = 1;
+  op.element_count = static_cast<std::uint8_t>(bits < 8 ? 8 / bits : 1);
   op.flag = has("col");
   op.fixed[0] = stride;
   op.matrix = static_cast<std::uint32_t>(program_.matrices.size());
@@ -80,13 +170,8 @@ bool Decoder::multiply_fragments(const FormMatch& match) {
   std::array<std::vector<Slot>, 4> slots;  // D, A, B, C.
   for (std::size_t i = 0; i < 4; ++i) {
     bool factor = i == 1 || i == 2;
-    std::vector<const Operand*> parts = elements(operands[i]);
     unsigned count = registers_of(!factor, i == 0 ? d_type : c_type);
-    if (parts.size() != count)
-      return complain(operands[i], "a vector of " + std::to_string(count) + " is expected");
-    for (const Operand* part : parts)
-      slots[i].push_back(i == 0 ? destination(*part, Type::b32) : source(*part, Type::b32));
-    if (error_) return false;
+    if (!fragment_slots(operands[i], count, i == 0, slots[i])) return false;
   }
   std::vector<Slot> results = slots[0];
   for (Slot& slot : slots[0]) slot = scratch(4);
@@ -107,6 +192,46 @@ bool Decoder::multiply_fragments(const FormMatch& match) {
     }
     program_.matrices.push_back(std::move(matrix));
   }
+  for (std::size_t i = 0; i < results.size(); ++i) emit_move(results[i], slots[0][i]);
+  return true;
+}
+
+/// Products of at most sixteen rows by eight columns; D goes to scratch, since all read A or B.
+bool Decoder::multiply_integers(const FormMatch& match) {
+  std::vector<Type> types;
+  for (std::string_view word : now_->modifiers)
+    if (auto type = type_named(word)) types.push_back(*type);
+  IntegerProduct product(shape_of(*now_), types[1]);
+  const IntegerMatrix& whole = product.c;
+  std::array<const IntegerMatrix*, 4> matrices{&whole, &product.a, &product.b, &whole};
+  std::array<std::vector<Slot>, 4> slots;
+  for (std::size_t i = 0; i < 4; ++i)
+    if (!fragment_slots(now_->operands[i], matrices[i]->registers(), i == 0, slots[i]))
+      return false;
+  std::vector<Slot> results = slots[0];
+  for (Slot& slot : slots[0]) slot = scratch(4);
+  std::array<std::vector<Cell>, 4> cells;
+  for (std::size_t i = 0; i < 4; ++i) cells[i] = matrices[i]->cells(slots[i]);
+  unsigned depth = product.a.columns, rows = std::min(whole.rows, side), columns = 8;
+  Operation& op = emit(Effect::multiply, match.form);
+  op.flag = has("satfinite");
+  op.matrix = static_cast<std::uint32_t>(program_.matrices.size());
+  op.element_count = static_cast<std::uint8_t>(whole.rows / rows * (whole.columns / columns));
+  for (unsigned top = 0; top < whole.rows; top += rows)
+    for (unsigned left = 0; left < whole.columns; left += columns) {
+      Matrix tile{rows, columns, depth, Type::s32, types[1], types[2], Type::s32, {}, {}, {}, {}};
+      tile.exclusive = has("xor");
+      auto first = cells[1].begin() + top * depth;
+      tile.a.assign(first, first + rows * depth);
+      for (unsigned i = 0; i < depth * columns; ++i)
+        tile.b.push_back(cells[2][i / columns * whole.columns + left + i % columns]);
+      for (unsigned i = 0; i < rows * columns; ++i) {
+        unsigned at = (top + i / columns) * whole.columns + left + i % columns;
+        tile.d.push_back(cells[0][at]);
+        tile.c.push_back(cells[3][at]);
+      }
+      program_.matrices.push_back(std::move(tile));
+    }
   for (std::size_t i = 0; i < results.size(); ++i) emit_move(results[i], slots[0][i]);
   return true;
 }

@@ -107,12 +107,14 @@ bool Decoder::tensor_factors(AsyncForm& form, Address& d, std::size_t& next) {
   }
   form.b_descriptor = source(operands[2], Type::u64);
   next = 3;
-  Address unused;
-  if (has("sp") && !tensor_address(operands[next++], unused)) return false;
+  form.sparse = has("sp");
+  if (form.sparse && !tensor_address(operands[next++], form.metadata)) return false;
   form.descriptor = source(operands[next++], Type::u32);
-  for (int i = 0; has("block_scale") && i < 2; ++i)
-    if (!tensor_address(operands[next++], unused)) return false;
-  return !error_;
+  if (!has("block_scale")) return !error_;
+  bool four = has("scale_vec::4X") || has("block16");
+  form.blocks = form.kind == "kind::mxf8f6f4" ? 1 : four ? 4 : 2;
+  return tensor_address(operands[next++], form.a_scales) &&
+         tensor_address(operands[next++], form.b_scales) && !error_;
 }
 
 bool Decoder::tensor_multiply(const FormMatch& match) {
@@ -175,6 +177,14 @@ bool Decoder::tensor_commit(const FormMatch& match) {
 bool Decoder::tensor_copy(const FormMatch& match) {
   AsyncForm form;
   form.group = group_of(*now_);
+  Address where;
+  form.shift = has("shift");
+  if (form.shift) {
+    if (!tensor_address(now_->operands[0], where) || error_) return false;
+    emit_async(match.effect, match, std::move(form)).address = where;
+    return true;
+  }
+  form.packed_bits = has("b4x16_p64") ? 4 : has("b6x16_p32") ? 6 : 0;
   for (std::string_view shape : {"128x256b"sv, "4x256b"sv, "128x128b"sv, "64x128b"sv, "32x128b"sv})
     if (has(shape)) form.shape = shape;
   form.scale_input = has("warpx2::01_23") ? 1 : 0;
@@ -182,7 +192,6 @@ bool Decoder::tensor_copy(const FormMatch& match) {
   if (four != has("warpx4") || two != (has("warpx2::02_13") || has("warpx2::01_23")))
     return complain("this shape is copied to other quarters of the lanes",
                     "32x128b is .warpx4, 64x128b .warpx2::02_13 or .warpx2::01_23");
-  Address where;
   if (!tensor_address(now_->operands[0], where)) return false;
   form.a_descriptor = source(now_->operands[1], Type::u64);
   if (error_) return false;

@@ -19,13 +19,23 @@ unsigned columns_of(std::string_view shape) {
 
 }  // namespace
 
-/// One matrix for each eight columns: A and B in the same registers, D in its own.
+/// One matrix for each eight columns: A and B in the same registers, D in its own. Of a sparse A
+/// half of the columns are there.
 void Decoder::add_slices(const FragmentShape& shape, unsigned slices, const std::vector<Slot>& a,
-                         const std::vector<Slot>& b, const std::vector<Slot>& d) {
+                         const std::vector<Slot>& b, const std::vector<Slot>& d,
+                         const Matrix& sparse) {
   FragmentMap map = make_fragment_map(shape);
+  if (sparse.chunk != 0) {
+    FragmentShape stored = shape;
+    stored.k /= 2;
+    map.a = make_fragment_map(stored).a;
+  }
   auto cells = [](const std::vector<FragmentPlace>& places, const Slot* slots) {
     std::vector<Cell> list;
-    for (FragmentPlace at : places) list.push_back(slots[at.slot].cell(at.lane, at.byte));
+    for (FragmentPlace at : places) {
+      list.push_back(slots[at.slot].cell(at.lane, at.byte));
+      list.back().bit = at.bit;
+    }
     return list;
   };
   for (unsigned slice = 0; slice < slices; ++slice) {
@@ -34,7 +44,9 @@ void Decoder::add_slices(const FragmentShape& shape, unsigned slices, const std:
     matrix.b = cells(map.b, b.data());
     matrix.d = cells(map.d, d.data() + slice * shape.d_registers);
     matrix.c = matrix.d;
-    set_order(matrix, shape);
+    matrix.chunk = sparse.chunk, matrix.selector = sparse.selector;
+    matrix.metadata = sparse.metadata;
+    if (sparse.chunk == 0) set_order(matrix, shape);
     auto own = d.begin() + slice * shape.d_registers;
     std::vector<Slot> slots(own, own + shape.d_registers);
     slots.insert(slots.end(), a.begin(), a.end());
@@ -53,33 +65,27 @@ bool Decoder::warpgroup_sync(const FormMatch& match) {
   return true;
 }
 
-/// Sparse products and those of single bits: their operands are checked, and that is all.
-bool Decoder::warpgroup_fits(unsigned count, const FormMatch& match) {
+/// Metadata and selector of a sparse product.
+bool Decoder::warpgroup_metadata(Matrix& sparse) {
   const std::vector<Operand>& operands = now_->operands;
-  if (!product_vector(operands[0], count)) return false;
-  for (const Operand* part : elements(operands[0])) destination(*part, Type::b32);
-  bool registers = operands[1].kind == Operand::Kind::vector;
-  if (registers && !product_vector(operands[1], 4)) return false;
-  for (const Operand* part : elements(operands[1]))
-    source(*part, registers ? Type::b32 : Type::u64);
-  source(operands[2], Type::u64);
-  std::size_t next = 3;
-  if (has("sp")) {
-    if (operands[4].kind != Operand::Kind::integer || operands[4].bits > 3)
-      return complain(operands[4], "the selector of a sparse product is a number below 4");
-    if (operands[3].kind != Operand::Kind::name)
-      return complain(operands[3], "the metadata are a register");
-    source(operands[3], Type::u32);
-    next = 5;
-  }
-  if (error_) return false;
-  predicate(operands[next++]);
-  for (int i = 0; i < 2 && next < operands.size(); ++i, ++next)
-    if (operands[next].bits != 1 && operands[next].bits != ~std::uint64_t{0})
-      return complain(operands[next], "an operand is scaled by 1 or -1");
-  if (error_) return false;
-  emit(match.effect, match.form);
-  return true;
+  if (operands[4].kind != Operand::Kind::integer || operands[4].bits > 3)
+    return complain(operands[4], "the selector of a sparse product is a number below 4");
+  if (operands[3].kind != Operand::Kind::name)
+    return complain(operands[3], "the metadata are a register");
+  sparse.metadata = source(operands[3], Type::u32);
+  sparse.selector = static_cast<std::uint8_t>(operands[4].bits);
+  return !error_;
+}
+
+/// The product of sixteen rows by eight columns that a shape is made of; its A has all columns.
+std::optional<FragmentShape> Decoder::warpgroup_slice(const std::vector<Type>& types) const {
+  unsigned bytes = types[1] == Type::b1 ? 0 : width_of(types[1]) / 8;
+  std::string_view dense = bytes == 0   ? "m16n8k256"
+                           : bytes == 1 ? "m16n8k32"
+                           : bytes == 2 ? "m16n8k16"
+                                        : "m16n8k8";
+  std::string_view wide = bytes == 1 ? "m16n8k64" : bytes == 2 ? "m16n8k32" : "m16n8k16";
+  return fragment_shape(has("sp") ? wide : dense, types[0], types[1], types[2], types[0]);
 }
 
 bool Decoder::warpgroup_multiply(const FormMatch& match) {
@@ -90,20 +96,16 @@ bool Decoder::warpgroup_multiply(const FormMatch& match) {
     if (word.starts_with("m64")) shape = word;
   }
   const std::vector<Operand>& operands = now_->operands;
-  bool half_input = types.size() == 3 && (types[1] == Type::f16 || types[1] == Type::bf16);
-  bool byte_input = types.size() == 3 && width_of(types[1]) == 8;
-  if (match.effect == Effect::unmodelled)
-    return warpgroup_fits(columns_of(shape) / (types[0] == Type::f16 ? 4 : 2), match);
+  bool is_sparse = has("sp");
+  std::size_t scaled = is_sparse ? 5 : 3;  // The operand that says whether D is added.
   std::array<bool, 2> negated{};
-  for (std::size_t i = 4; i < 6 && i < operands.size(); ++i) {
-    negated[i - 4] = operands[i].bits == ~std::uint64_t{0};
-    if (operands[i].kind != Operand::Kind::integer || (operands[i].bits != 1 && !negated[i - 4]))
-      return complain(operands[i], "an operand is scaled by 1 or -1");
+  for (std::size_t i = 0; i < 2 && scaled + 1 + i < operands.size(); ++i) {
+    const Operand& sign = operands[scaled + 1 + i];
+    negated[i] = sign.bits == ~std::uint64_t{0};
+    if (sign.kind != Operand::Kind::integer || (sign.bits != 1 && !negated[i]))
+      return complain(sign, "an operand is scaled by 1 or -1");
   }
-  auto fragment = fragment_shape(byte_input   ? "m16n8k32"
-                                 : half_input ? "m16n8k16"
-                                              : "m16n8k8",
-                                 types[0], types[1], types[2], types[0]);
+  auto fragment = types.size() == 3 ? warpgroup_slice(types) : std::nullopt;
   unsigned slices = columns_of(shape) / 8;
   std::vector<const Operand*> parts = elements(operands[0]);
   if (!fragment || parts.size() != slices * fragment->d_registers)
@@ -119,23 +121,29 @@ bool Decoder::warpgroup_multiply(const FormMatch& match) {
     for (const Operand* part : elements(operands[1])) a.push_back(source(*part, Type::b32));
   else
     a_descriptor = source(operands[1], Type::b64);
-  Slot b_descriptor = source(operands[2], Type::b64), scale = predicate(operands[3]);
+  Slot b_descriptor = source(operands[2], Type::b64);
+  Matrix sparse;
+  if (is_sparse && !error_ && !warpgroup_metadata(sparse)) return false;
+  if (is_sparse) sparse.chunk = types[1] == Type::tf32 ? 2 : 4;
+  Slot scale = predicate(operands[scaled]);
   if (error_) return false;
   if (from_registers && a.size() != 4) return complain(operands[1], "A in registers has four");
   while (a.size() < 4) a.push_back(scratch(4));
-  while (b.size() < 2) b.push_back(scratch(4));
-  auto transposed = [&](std::size_t i) { return i < operands.size() && operands[i].bits != 0; };
+  while (b.size() < fragment->b_registers) b.push_back(scratch(4));
+  auto transposed = [&](std::size_t i) {
+    return scaled + i < operands.size() && operands[scaled + i].bits != 0;
+  };
   Operation& op = emit(Effect::multiply, match.form);
   op.mode = Mode::sync;
   op.fixed = {a_descriptor, b_descriptor, scale};
   op.form.constant =
-      (from_registers || !transposed(6) ? 0u : 1u) | (transposed(from_registers ? 6 : 7) ? 2u : 0u);
+      (from_registers || !transposed(3) ? 0u : 1u) | (transposed(from_registers ? 3 : 4) ? 2u : 0u);
   if (negated[0] != negated[1]) op.form.constant |= 4;
   op.flag = has("satfinite");
   op.element_bytes = static_cast<std::uint8_t>(width_of(types[1]) / 8);
   op.element_count = static_cast<std::uint8_t>(slices);
   op.matrix = static_cast<std::uint32_t>(program_.matrices.size());
-  add_slices(*fragment, slices, a, b, d);
+  add_slices(*fragment, slices, a, b, d, sparse);
   return true;
 }
 

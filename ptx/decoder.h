@@ -85,7 +85,8 @@ class Decoder {
   bool memory(const FormMatch& match);
   bool copy_async();
   bool warpgroup_multiply(const FormMatch& match);
-  bool warpgroup_fits(unsigned count, const FormMatch& match);
+  bool warpgroup_metadata(Matrix& sparse);
+  std::optional<FragmentShape> warpgroup_slice(const std::vector<Type>& types) const;
   bool warp_wide(const FormMatch& match);
   bool barrier();
   bool fence();
@@ -142,9 +143,13 @@ class Decoder {
   bool multiply_sparse(const FormMatch& match, const FragmentShape& shape,
                        std::vector<Slot>& slots);
   bool fragment(const FormMatch& match);
+  bool fragment_slots(const Operand& operand, unsigned count, bool written,
+                      std::vector<Slot>& slots);
+  bool move_fragment(const FormMatch& match, Matrix matrix, Type type, unsigned default_stride);
   bool multiply_fragments(const FormMatch& match);
+  bool multiply_integers(const FormMatch& match);
   void add_slices(const FragmentShape& shape, unsigned slices, const std::vector<Slot>& a,
-                  const std::vector<Slot>& b, const std::vector<Slot>& d);
+                  const std::vector<Slot>& b, const std::vector<Slot>& d, const Matrix& sparse);
   void set_order(Matrix& matrix, const FragmentShape& shape);
   Matrix& add_product(const FragmentShape& shape, const FragmentMap& map,
                       const std::vector<Slot>& slots);

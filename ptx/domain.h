@@ -98,6 +98,14 @@ enum class Definedness : std::uint8_t {
 
 struct FragmentOrder;  // fragment.h
 
+/// Scales of blocks along K, each a byte: of a row of A and of a column of B.
+struct BlockScales {
+  Type type{};              // ue8m0 or ue4m3.
+  unsigned blocks = 0;      // Of K.
+  const Cell* a = nullptr;  // m * blocks, row-major.
+  const Cell* b = nullptr;  // blocks * n, row-major.
+};
+
 /// One whole-warp matrix product D = A * B + C (mma.sync). Each element's place is given, as a
 /// Cell whose `place` is already that of the right register.
 struct Mma {
@@ -117,6 +125,7 @@ struct Mma {
   /// the other. Null: by cells only.
   const FragmentOrder* order = nullptr;
   const Spot* registers = nullptr;
+  const BlockScales* scales = nullptr;  // Null: A and B are as they are.
 };
 
 /// Sixteen rows, those of one warp, of a product with operands in shared memory. A domain may offer

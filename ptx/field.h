@@ -368,9 +368,11 @@ class Field {
                      bool zero_c);
   void multiply_each(Lanes& lanes, const Mma& mma, const std::vector<Number>& a,
                      const std::vector<Number>& b, bool zero_c);
+  void multiply_scaled(Lanes& lanes, const Mma& mma);
   Number integer_of(std::uint32_t id, Type type);
   std::uint32_t integer_id_at(const Plane& plane, std::size_t at, Type type);
-  bool integer_at(const Plane& plane, std::size_t at, Type type, std::int32_t& value);
+  bool integer_at(const Plane& plane, std::size_t at, Type type, std::int32_t& value,
+                  unsigned bit = 0);
   /// False where an operand is integer data that is not exact.
   bool multiply_exactly(Lanes& lanes, const Mma& mma);
   bool multiply_exactly(Lanes& lanes, Region& memory, const WideMma& wide);

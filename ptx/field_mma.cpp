@@ -4,9 +4,11 @@
 #include <emmintrin.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "ptx/field.h"
 #include "ptx/field_gathered.h"
+#include "ptx/fragment.h"
 
 namespace lathe::ptx::field {
 namespace {
@@ -264,6 +266,9 @@ void Field::multiply(Lanes& lanes, const Mma& mma) {
   if (integer && multiply_exactly(lanes, mma)) return;
   if (!integer && (!holds_number(mma.a_type) || !holds_number(mma.b_type)))
     return complain(ComplaintKind::unsupported, "the field domain has no such matrix product yet");
+  if (integer && ptx::element_bits(mma.a_type) < 8)
+    return complain(ComplaintKind::undecided,
+                    "a matrix product of fewer than 8 bits that are not exact");
   arithmetic_.summary().products += std::uint64_t{mma.m} * mma.n * mma.k;
   auto take = [&](const Cell* cells, unsigned count, Type type) {
     ids_.resize(count);
@@ -274,6 +279,7 @@ void Field::multiply(Lanes& lanes, const Mma& mma) {
   };
   bool dense = point_->small_primes() && mma.m == tile_rows && mma.n == tile_columns &&
                mma.k <= tile_k_max && mma.k % 4 == 0;
+  if (mma.scales != nullptr) return multiply_scaled(lanes, mma);
   if (integer && !dense)
     return complain(ComplaintKind::undecided,
                     "an integer matrix product of bits that are not exact");
@@ -289,6 +295,39 @@ void Field::multiply(Lanes& lanes, const Mma& mma) {
     return multiply_each(lanes, mma, numbers_of(a->ids, mma.a_type), numbers_of(b->ids, mma.b_type),
                          false);
   multiply_tile(lanes, mma, *a, *b, false);
+}
+
+/// Scales that are known are powers of two, by which elements are multiplied.
+void Field::multiply_scaled(Lanes& lanes, const Mma& mma) {
+  const BlockScales& scales = *mma.scales;
+  auto take = [&](const Cell* cells, unsigned count, Type type, auto scale_of) {
+    ids_.resize(count);
+    for (unsigned i = 0; i < count; ++i) {
+      lane_ = cells[i].lane;
+      ids_[i] = id_at(*lanes.plane, cells[i].at(), type);
+    }
+    std::vector<Number> numbers = numbers_of(ids_, type);
+    for (unsigned i = 0; i < count && !complaint(); ++i) {
+      auto bits = exact(lanes, scale_of(i), 1);
+      std::optional<double> scale;
+      if (bits && scales.type == Type::ue8m0 && *bits != 0xFF)
+        scale = std::ldexp(1.0, static_cast<int>(*bits) - 127);
+      if (!scale) {
+        complain(ComplaintKind::unsupported, "block scales that are data, or no numbers");
+        break;
+      }
+      numbers[i] = arithmetic_.mul(numbers[i], arithmetic_.literal(*scale, Type::f32));
+    }
+    return numbers;
+  };
+  unsigned each = mma.k / scales.blocks;
+  std::vector<Number> a = take(mma.a, mma.m * mma.k, mma.a_type, [&](unsigned i) {
+    return scales.a[i / mma.k * scales.blocks + i % mma.k / each];
+  });
+  std::vector<Number> b = take(mma.b, mma.k * mma.n, mma.b_type, [&](unsigned i) {
+    return scales.b[i / mma.n / each * mma.n + i % mma.n];
+  });
+  if (!complaint()) multiply_each(lanes, mma, a, b, mma.without_c);
 }
 
 bool Field::multiply_wide(Lanes& lanes, Region& memory, const WideMma& wide) {
@@ -325,7 +364,8 @@ bool Field::multiply_wide(Lanes& lanes, Region& memory, const WideMma& wide) {
 }
 
 /// An exact element of an integer product.
-bool Field::integer_at(const Plane& plane, std::size_t at, Type type, std::int32_t& value) {
+bool Field::integer_at(const Plane& plane, std::size_t at, Type type, std::int32_t& value,
+                       unsigned bit) {
   unsigned bytes = width_of(type) / 8;
   for (unsigned i = 0; i < bytes; ++i)
     if (plane.tags[at + i] != 0) {
@@ -337,7 +377,9 @@ bool Field::integer_at(const Plane& plane, std::size_t at, Type type, std::int32
     }
   std::uint32_t bits = 0;
   std::memcpy(&bits, &plane.bits[at], bytes);
+  if (unsigned width = ptx::element_bits(type); width < 8) bits = bits >> bit & ((1u << width) - 1);
   value = type == Type::s8 ? static_cast<std::int8_t>(bits) : static_cast<std::int32_t>(bits);
+  if (type == Type::s4 && bits >= 8) value -= 16;
   return true;
 }
 
@@ -364,14 +406,23 @@ std::uint32_t as_word(std::int64_t sum, bool saturate) {
 bool Field::multiply_exactly(Lanes& lanes, const Mma& mma) {
   std::vector<std::int32_t> a(std::size_t{mma.m} * mma.k), b(std::size_t{mma.k} * mma.n);
   std::vector<std::int64_t> d(std::size_t{mma.m} * mma.n);
-  for (unsigned i = 0; i < a.size(); ++i)
-    if (!integer_at(*lanes.plane, mma.a[i].at(), mma.a_type, a[i])) return !any_symbolic_;
-  for (unsigned i = 0; i < b.size(); ++i)
-    if (!integer_at(*lanes.plane, mma.b[i].at(), mma.b_type, b[i])) return !any_symbolic_;
+  auto take = [&](const Cell* cells, Type type, std::vector<std::int32_t>& out) {
+    for (std::size_t i = 0; i < out.size(); ++i)
+      if (!integer_at(*lanes.plane, cells[i].at(), type, out[i], cells[i].bit)) return false;
+    return true;
+  };
+  if (!take(mma.a, mma.a_type, a) || !take(mma.b, mma.b_type, b)) return !any_symbolic_;
   for (unsigned i = 0; i < d.size(); ++i) {
     std::int32_t c = 0;
     if (!integer_at(*lanes.plane, mma.c[i].at(), Type::s32, c)) return !any_symbolic_;
     d[i] = c;
+  }
+  if (mma.exclusive) {  // Of bits, x ^ y is x + y - 2 x y.
+    for (unsigned i = 0; i < d.size() * mma.k; ++i) {
+      unsigned row = i / mma.k / mma.n, column = i / mma.k % mma.n, q = i % mma.k;
+      d[i / mma.k] += a[row * mma.k + q] + b[q * mma.n + column];
+    }
+    for (std::int32_t& x : a) x *= -2;
   }
   add_integers(a.data(), b.data(), d.data(), mma.m, mma.n, mma.k);
   for (unsigned i = 0; i < d.size(); ++i) put(lanes, mma.d[i], 4, as_word(d[i], mma.saturate));

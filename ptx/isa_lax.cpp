@@ -26,7 +26,7 @@ struct Lacking {
 constexpr std::array extras{
     Extra{"mma", "sp", "", "v2 v4"},
     Extra{"mma", "sp::ordered_metadata", "", "v2 v4"},
-    Extra{"wmma", "", "mma", "v4", 2},
+    Extra{"wmma", "", "mma", "v2 v4", 2},
     Extra{"fence", "proxy tensormap::generic release", "", "shared shared::cta shared::cluster",
           1},
     Extra{"fence", "proxy async::generic", "", "global shared shared::cta shared::cluster", 1},

@@ -109,7 +109,7 @@ std::string transposition_rule(const Instruction& instruction) {
     if (operands[i].kind != Operand::Kind::integer || operands[i].bits > 1)
       return "a transposition is 0 or 1";
   const Operand& scale = operands[first - 3];
-  if (first == 6 && scale.kind == Operand::Kind::integer && scale.bits > 1)
+  if (scale.kind == Operand::Kind::integer && scale.bits > 1)
     return "the scale of D is 0 or 1";
   return "";
 }

@@ -191,12 +191,7 @@ class Machine {
   UnitEvent unit_event(UnitEvent::Kind kind, Unit unit, const Operation& op, Mask mask) const {
     return {kind, unit, now_warp_, number(op), mask};
   }
-  static Proxy fence_proxy(const Operation& op) {
-    if (!op.flag) return Proxy::generic;
-    return op.space == Space::generic  ? Proxy::async
-           : op.space == Space::global ? Proxy::async_global
-                                       : Proxy::async_shared;
-  }
+  static Proxy fence_proxy(const Operation& op);
   static unsigned first_lane(Mask mask) { return static_cast<unsigned>(std::countr_zero(mask)); }
   /// The bits of a control operand; a trap and nothing where they are not exact.
   std::optional<std::uint64_t> control(const Lanes& lanes, Slot slot, unsigned lane,
@@ -263,7 +258,8 @@ class Machine {
   void multiply(Warp& warp, const Operation& op, Mask active);
   void multiply_one(Lanes& lanes, const Operation& op, const Matrix& matrix,
                     bool without_c = false);
-  void multiply_sparse(Warp& warp, const Operation& op, const Matrix& matrix);
+  void multiply_sparse(Warp& warp, const Operation& op, const Matrix& matrix,
+                       bool without_c = false);
 
   // machine_warp.h
   bool whole(Warp& warp, const Operation& op, Mask active, const char* what);
@@ -284,12 +280,14 @@ class Machine {
   // machine_wgmma.h
   std::optional<std::uint64_t> uniform(Warp& warp, const Operation& op, Slot slot,
                                        const char* what);
-  void flip_signs(Lanes& lanes, const Operation& op, const std::vector<Cell>& cells, Type type);
+  void flip_signs(Lanes& lanes, const Operation& op, const std::vector<Cell>& cells, Type type,
+                  std::uint8_t signs = 0x80);
   bool gather(Warp& warp, const Operation& op, const SharedMatrix& matrix,
               const std::vector<Cell>& cells, unsigned mn_begin, bool a_operand, unsigned k_count,
               std::vector<std::uint64_t>& units);
   void tell_units(const Operation& op, std::vector<std::uint64_t>& units, Unit unit, unsigned lane,
                   std::uint32_t rank);
+  bool sparse_fits(const Operation& op, const Matrix& matrix, const SharedMatrix& b);
   void warpgroup_multiply(Warp& warp, const Operation& op, Mask active);
   void warpgroup(Warp& warp, const Operation& op, Mask active);
 
@@ -368,18 +366,33 @@ class Machine {
   void tensor_multiply(Warp& warp, const Operation& op, Mask active);
   void tensor_commit(Warp& warp, const Operation& op, Mask active);
   void tensor_copy(Warp& warp, const Operation& op, Mask active);
+  void tensor_copy_block(const Operation& op, unsigned lane, const SharedMatrix& matrix,
+                         unsigned column, std::uint32_t rank);
+  void tensor_shift(const Operation& op, unsigned lane, std::uint32_t address, std::uint32_t rank);
+  bool unpack(const Operation& op, unsigned lane, Block& from, Lanes& lanes, std::uint64_t unit,
+              unsigned i, unsigned bits, Cell to);
   struct TensorProduct;
   bool read_descriptor(TensorProduct& product, std::uint64_t bits);
+  bool read_places(Warp& warp, TensorProduct& product);
+  bool tensor_unpack(const TensorProduct& product, Block& from, Lanes& lanes,
+                     const SharedMatrix& matrix, Type type, unsigned rows, unsigned first_cell,
+                     std::vector<std::uint64_t>& units);
+  void tensor_special(const TensorProduct& product, Lanes& lanes, const Operation& op,
+                      const Matrix& tile, unsigned row, unsigned column, TensorPlace corner);
+  void tensor_kept(const TensorProduct& product, Lanes& lanes, const Mma& whole,
+                   BlockScales scales, TensorPlace corner);
   bool read_product(Warp& warp, TensorProduct& product);
   bool tensor_gather(const TensorProduct& product, Block& from, Lanes& lanes,
                      const SharedMatrix& matrix, bool mn_major, unsigned rows, unsigned first_cell,
-                     std::vector<std::uint64_t>& units);
+                     Type type, std::vector<std::uint64_t>& units);
   void scale_down(Lanes& lanes, Cell cell, Type type, std::uint32_t by);
   bool tensor_blank(const TensorProduct& product, Block& from, Lanes& lanes,
-                    const SharedMatrix& matrix, bool mn_major, unsigned rows, unsigned first_cell);
+                    const SharedMatrix& matrix, bool mn_major, unsigned rows, unsigned first_cell,
+                    unsigned bytes);
   bool tensor_operands(TensorProduct& product, std::uint32_t rank);
   bool tensor_words(Block& from, Lanes& lanes, const SharedMatrix& matrix, unsigned es,
-                    unsigned rows, unsigned first_cell, std::vector<std::uint64_t>& units);
+                    unsigned rows, unsigned first_cell, unsigned bytes,
+                    std::vector<std::uint64_t>& units);
   struct TileOffsets;
   struct TileCells;
   void tensor_tiles(TensorProduct& product, std::uint32_t rank);
@@ -481,6 +494,7 @@ void Machine<D, O>::carry_out(Warp& warp, std::uint32_t w, std::uint32_t p, cons
 #include "ptx/machine_memory.h"
 #include "ptx/machine_product.h"
 #include "ptx/machine_run.h"
+#include "ptx/machine_sparse.h"
 #include "ptx/machine_sync.h"
 #include "ptx/machine_warp.h"
 #include "ptx/machine_wgmma.h"

@@ -8,6 +8,14 @@
 namespace lathe::ptx {
 
 template <class D, class O>
+Proxy Machine<D, O>::fence_proxy(const Operation& op) {
+  if (!op.flag) return Proxy::generic;
+  return op.space == Space::generic  ? Proxy::async
+         : op.space == Space::global ? Proxy::async_global
+                                     : Proxy::async_shared;
+}
+
+template <class D, class O>
 void Machine<D, O>::trap(TrapKind kind, std::string what, const Operation& op, unsigned lane,
                          std::uint64_t address) {
   if (trap_) return;

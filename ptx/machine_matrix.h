@@ -135,7 +135,8 @@ void Machine<D, O>::transpose_matrix(Warp& warp, const Operation& op, Mask activ
     d_.copy(warp.lanes, d.cell(lane), warp.lanes, stage.cell(lane), 4);
 }
 
-/// wmma.load and wmma.store: each lane moves its own elements of a matrix at a uniform address.
+/// wmma.load and wmma.store: each lane moves its own elements of a matrix at a uniform address, or
+/// bytes of `element_count` elements.
 template <class D, class O>
 void Machine<D, O>::fragment(Warp& warp, const Operation& op, Mask active) {
   bool load = op.effect == Effect::load_fragment;
@@ -157,7 +158,7 @@ void Machine<D, O>::fragment(Warp& warp, const Operation& op, Mask active) {
     for (unsigned lane = 0; lane < lane_count; ++lane) {
       unsigned i = owned[lane][turn], row = i / matrix.n, column = i % matrix.n;
       if (op.flag) std::swap(row, column);
-      where[lane] = bases[0] + (row * *stride + column) * bytes;
+      where[lane] = bases[0] + (row * (*stride / op.element_count) + column) * bytes;
       if (!locate(op.space, where[lane], bytes, !load, op, lane, at[lane])) return;
       const Location& place = at[lane];
       if (load)
@@ -208,6 +209,19 @@ void Machine<D, O>::multiply_one(Lanes& lanes, const Operation& op, const Matrix
   d_.multiply(lanes, mma);
 }
 
+/// Of a chunk of a sparse row, of which half is stored: which column the element `stored` stands
+/// for, both counted within the chunk; nothing where the code has no meaning.
+inline std::optional<unsigned> kept_column(unsigned chunk, unsigned code, unsigned stored) {
+  unsigned first = code & 3, second = code >> 2;
+  if (chunk == 2) {  // One of two, named by the two halves of a 32-bit element.
+    if (code != 0b1110 && code != 0b0100) return std::nullopt;
+    return first >> 1;
+  }
+  if (first == second) return std::nullopt;
+  unsigned width = chunk / 4;  // Elements that go together: 1, or 2 of four bits.
+  return width * (stored / width == 0 ? first : second) + stored % width;
+}
+
 /// Which column of the wide A an element of the stored half stands for; nothing where the metadata
 /// have no meaning. Four bits a chunk. Of 16 bits and more, thread j of those that hold metadata
 /// has chunks 4 j to 4 j + 3, of row g in its low and of row g + 8 in its high half; of 8 bits and
@@ -226,20 +240,16 @@ inline std::optional<unsigned> sparse_column(const Matrix& matrix,
     shift = 4 * (chunk % 8);
   }
   std::uint32_t code = metadata[lane] >> shift & 15;
-  unsigned first = code & 3, second = code >> 2;
-  if (matrix.chunk == 2) {  // One of two, named by the two halves of a 32-bit element.
-    if (code != 0b1110 && code != 0b0100) return std::nullopt;
-    return 2 * chunk + (first >> 1);
-  }
-  if (first == second || (matrix.ordered && first > second)) return std::nullopt;
-  unsigned width = matrix.chunk / 4;  // Elements that go together: 1, or 2 of four bits.
-  unsigned which = stored % half / width;
-  return matrix.chunk * chunk + width * (which == 0 ? first : second) + stored % width;
+  if (matrix.ordered && matrix.chunk != 2 && (code & 3) > code >> 2) return std::nullopt;
+  auto kept = kept_column(matrix.chunk, code, stored % half);
+  if (kept) *kept += matrix.chunk * chunk;
+  return kept;
 }
 
 /// Each row of A picks the rows of B that its elements stand for: sixteen products of one row.
 template <class D, class O>
-void Machine<D, O>::multiply_sparse(Warp& warp, const Operation& op, const Matrix& matrix) {
+void Machine<D, O>::multiply_sparse(Warp& warp, const Operation& op, const Matrix& matrix,
+                                    bool without_c) {
   std::array<std::uint32_t, lane_count> metadata{};
   for (unsigned lane = 0; lane < lane_count; ++lane) {
     auto bits = control(warp.lanes, matrix.metadata, lane, op, "the metadata of a sparse product");
@@ -259,6 +269,7 @@ void Machine<D, O>::multiply_sparse(Warp& warp, const Operation& op, const Matri
     }
     Mma mma = product_of(op, matrix);
     mma.m = 1, mma.k = stored;
+    mma.without_c = without_c;
     mma.a += row * stored;
     mma.b = b.data();
     mma.c += row * matrix.n;

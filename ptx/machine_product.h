@@ -1,7 +1,7 @@
 #pragma once
 
-// Matrix products in tensor memory (tcgen05.mma), as products of sixteen rows by eight columns.
-// Included by machine.h.
+// Matrix products in tensor memory (tcgen05.mma), as products of sixteen rows by eight columns;
+// what is special about a sparse A and about scales is in machine_sparse.h. Included by machine.h.
 
 #include <algorithm>
 
@@ -16,7 +16,7 @@ struct Machine<D, O>::TensorProduct {
   const Operation* op = nullptr;
   const AsyncForm* form = nullptr;
   unsigned lane = 0;
-  unsigned m = 0, n = 0, k = 0;  // Of the whole product.
+  unsigned m = 0, n = 0, k = 0;  // Of the whole product; of a sparse A twice what is stored.
   unsigned group = 1;            // Blocks that take part.
   Type a_type{}, b_type{}, d_type{};
   bool a_transposed = false, b_transposed = false, negated = false, saturate = false;
@@ -24,14 +24,43 @@ struct Machine<D, O>::TensorProduct {
   SharedMatrix a, b;
   unsigned a_column = 0, a_lane = 0, d_column = 0, d_lane = 0;
   std::array<std::uint32_t, 8> disabled{};
+  unsigned metadata_column = 0, metadata_lane = 0, selector = 0;
+  Type scale_type{};
+  std::array<unsigned, 2> scale_columns{}, scale_bytes{};  // Of A and of B.
 
   unsigned element_bytes() const { return width_of(a_type) / 8; }
   unsigned block_rows() const { return m / group; }
+  unsigned stored() const { return form->sparse ? k / 2 : k; }  // Columns of A.
+  /// Two elements of four bits a byte; else every element has bytes of its own.
+  bool packed() const { return form->kind == "kind::mxf4" || form->kind == "kind::mxf4nvf4"; }
+  unsigned byte_of(unsigned i) const { return packed() ? i / 2 : i * element_bytes(); }
+  std::uint8_t bit_of(unsigned i, Type type) const {
+    return packed() ? i % 2 * 4 : type == Type::e2m1 ? 2 : 0;
+  }
+  /// What of a row of B is kept in its cells.
+  unsigned row_bytes(bool of_a) const { return form->sparse && !of_a ? 64 : 32; }
+  bool plain() const {
+    return !form->sparse && form->blocks == 0 && !is_small(a_type) && !is_small(b_type);
+  }
+  /// Of fewer than eight bits, which lie apart in shared memory.
+  static bool is_small(Type type) {
+    return type == Type::e2m1 || type == Type::e2m3 || type == Type::e3m2;
+  }
+  /// The sign bits of a byte of B.
+  std::uint8_t signs() const { return packed() ? 0x88 : is_small(b_type) ? 0x20 : 0x80; }
   /// Banks of lanes, each with a part of the columns (layouts B, E and G).
   unsigned banks() const {
     if (form->stationary) return tensor_lanes / m;
-    return group == 2 && m == 128 ? 2 : 1;
+    return group == 2 && m == 128 && !form->sparse ? 2 : 1;
   }
+  const char* read_scaled(std::uint64_t bits);
+  TensorPlace scale_place(bool of_a, unsigned i, TensorPlace corner) const;
+  void scale_cells(unsigned row, unsigned column, TensorPlace corner, std::vector<Cell>& a,
+                   std::vector<Cell>& b) const;
+  unsigned scale_registers(bool of_a) const;
+  unsigned metadata_columns() const { return element_bytes() == 1 ? 2 : 1; }
+  void add_granules(unsigned row, unsigned column, TensorPlace corner,
+                    std::vector<std::uint64_t>& granules) const;
   /// Where row `row` of this block's part lies, for column `column` of N.
   TensorPlace place(unsigned row, unsigned column) const {
     unsigned each = n / banks(), lanes = tensor_lanes / banks();
@@ -50,9 +79,8 @@ inline std::optional<Type> tensor_type(std::string_view kind, unsigned code) {
            : code == 1 ? std::optional(Type::bf16)
                        : std::nullopt;
   if (kind == "kind::i8") return code == 0 ? Type::u8 : Type::s8;
-  if (code == 0) return Type::e4m3;
-  if (code == 1) return Type::e5m2;
-  return std::nullopt;
+  constexpr std::array small{Type::e4m3, Type::e5m2, Type::b8, Type::e2m3, Type::e3m2, Type::e2m1};
+  return code < small.size() && code != 2 ? std::optional(small[code]) : std::nullopt;
 }
 
 }  // namespace detail
@@ -65,10 +93,15 @@ bool Machine<D, O>::read_descriptor(TensorProduct& p, std::uint64_t bits) {
     trap(kind, what, op, p.lane);
     return false;
   };
+  if (((bits >> 2 & 1) != 0) != p.form->sparse)
+    return fails(TrapKind::bad_operand, "an instruction descriptor of the other sparsity");
+  if (p.form->blocks != 0) {
+    const char* what = p.read_scaled(bits);
+    return what == nullptr || fails(TrapKind::bad_operand, what);
+  }
   const std::string& kind = p.form->kind;
   auto a = detail::tensor_type(kind, bits >> 7 & 7), b = detail::tensor_type(kind, bits >> 10 & 7);
-  if (!a || !b || (bits >> 2 & 1) != 0)
-    return fails(TrapKind::unsupported, "operands of this type in tcgen05.mma");
+  if (!a || !b) return fails(TrapKind::unsupported, "operands of this type in tcgen05.mma");
   constexpr std::array d_types{Type::f16, Type::f32, Type::s32, Type::b32};
   p.a_type = *a, p.b_type = *b, p.d_type = d_types[bits >> 4 & 3];
   bool integer = kind == "kind::i8";
@@ -80,16 +113,21 @@ bool Machine<D, O>::read_descriptor(TensorProduct& p, std::uint64_t bits) {
   p.a_transposed = (bits >> 15 & 1) != 0, p.b_transposed = (bits >> 16 & 1) != 0;
   p.n = static_cast<unsigned>(bits >> 17 & 63) * 8,
   p.m = static_cast<unsigned>(bits >> 24 & 31) * 16;
-  p.k = 32 / p.element_bytes();
+  p.k = (p.form->sparse ? 64 : 32) / p.element_bytes();
+  p.selector = bits & 3;
   p.group = p.form->group;
   bool stationary = p.form->stationary;
   bool good_m = p.group == 2 ? p.m == 128 || p.m == 256
                              : p.m == 64 || p.m == 128 || (stationary && p.m == 32);
   unsigned step = p.group == 2 || p.m == 128 || p.m == 256 ? 16 : 8;
-  if (stationary && p.n != 64 && p.n != 128 && p.n != 256) good_m = false;
+  if (stationary && p.n != 64 && p.n != 128 && (p.n != 256 || p.form->sparse)) good_m = false;
   if (!good_m || p.n < step || p.n > 256 || p.n % step != 0)
     return fails(TrapKind::bad_operand, "an instruction descriptor with a wrong shape");
   if (integer && p.negated) return fails(TrapKind::bad_operand, "integer operands are not negated");
+  if ((p.is_small(*a) && p.a_transposed) || (p.is_small(*b) && p.b_transposed))
+    return fails(TrapKind::bad_operand, "elements of 4 and 6 bits are not transposed");
+  if (p.form->sparse && p.element_bytes() == 1 && p.selector != 0)
+    return fails(TrapKind::bad_operand, "a sparsity selector of bytes is 0");
   return true;
 }
 
@@ -97,7 +135,7 @@ bool Machine<D, O>::read_descriptor(TensorProduct& p, std::uint64_t bits) {
 /// names what is wrong.
 template <class D, class O>
 bool Machine<D, O>::tensor_words(Block& from, Lanes& lanes, const SharedMatrix& matrix, unsigned es,
-                                 unsigned rows, unsigned first_cell,
+                                 unsigned rows, unsigned first_cell, unsigned bytes,
                                  std::vector<std::uint64_t>& units) {
   if constexpr (requires {
                   d_.read_all(lanes, std::span<const Slot>{}, Locations{}, 4u, false, 0u);
@@ -106,7 +144,7 @@ bool Machine<D, O>::tensor_words(Block& from, Lanes& lanes, const SharedMatrix& 
       unsigned lane = (first_cell + row) % lane_count,
                count = std::min(lane_count - lane, rows - row);
       Mask mask = (count == lane_count ? every_lane : (Mask{1} << count) - 1) << lane;
-      for (unsigned byte = 0; byte < 32; byte += 4) {
+      for (unsigned byte = 0; byte < bytes; byte += 4) {
         Locations at;
         for (unsigned i = 0; i < count; ++i) {
           std::uint64_t offset =
@@ -132,14 +170,18 @@ bool Machine<D, O>::tensor_words(Block& from, Lanes& lanes, const SharedMatrix& 
 template <class D, class O>
 bool Machine<D, O>::tensor_gather(const TensorProduct& p, Block& from, Lanes& lanes,
                                   const SharedMatrix& matrix, bool mn_major, unsigned rows,
-                                  unsigned first_cell, std::vector<std::uint64_t>& units) {
+                                  unsigned first_cell, Type type,
+                                  std::vector<std::uint64_t>& units) {
   unsigned es = p.element_bytes(), step = mn_major || matrix.words ? es : 4;
+  unsigned bytes = p.row_bytes(first_cell == 0);
   if constexpr (NotesControl<D>)
-    if (tensor_blank(p, from, lanes, matrix, mn_major, rows, first_cell)) return true;
+    if (tensor_blank(p, from, lanes, matrix, mn_major, rows, first_cell, bytes)) return true;
+  if (!p.packed() && p.is_small(type))
+    return tensor_unpack(p, from, lanes, matrix, type, rows, first_cell, units);
   bool words = !mn_major && !matrix.words;
-  if (words && tensor_words(from, lanes, matrix, es, rows, first_cell, units)) return true;
+  if (words && tensor_words(from, lanes, matrix, es, rows, first_cell, bytes, units)) return true;
   for (unsigned row = 0; row < rows; ++row)
-    for (unsigned byte = 0; byte < 32; byte += step) {
+    for (unsigned byte = 0; byte < bytes; byte += step) {
       std::uint64_t address = matrix.at(row, byte / es, es, mn_major) + byte % es;
       std::uint64_t offset = address - run_.shared_base;
       if (offset >= shared_bytes_ || shared_bytes_ - offset < step) {
@@ -160,16 +202,16 @@ bool Machine<D, O>::tensor_gather(const TensorProduct& p, Block& from, Lanes& la
 template <class D, class O>
 bool Machine<D, O>::tensor_blank(const TensorProduct& p, Block& from, Lanes& lanes,
                                  const SharedMatrix& matrix, bool mn_major, unsigned rows,
-                                 unsigned first_cell) {
+                                 unsigned first_cell, unsigned bytes) {
   unsigned es = p.element_bytes();
-  const auto* units = wide_.units_of(matrix, {0, rows, 32 / es, es, mn_major, false},
+  const auto* units = wide_.units_of(matrix, {0, rows, bytes / es, es, mn_major, false},
                                      {run_.shared_base, shared_bytes_});
   if (units == nullptr || !d_.blank(*from.shared, *units)) return false;
   for (unsigned row = 0; row < rows;) {
     unsigned lane = (first_cell + row) % lane_count;
     unsigned count = std::min(lane_count - lane, rows - row);
     Mask mask = (count == lane_count ? every_lane : (Mask{1} << count) - 1) << lane;
-    for (unsigned byte = 0; byte < 32; byte += 4)
+    for (unsigned byte = 0; byte < bytes; byte += 4)
       d_.lose(lanes, operand_cell(first_cell, row, byte).place, 4, mask);
     row += count;
   }
@@ -183,9 +225,17 @@ bool Machine<D, O>::tensor_operands(TensorProduct& p, std::uint32_t rank) {
   TensorMemory* memory = block.tensor ? &*block.tensor : nullptr;
   unsigned columns = p.n / p.banks();
   if (!tensor_columns(*p.op, memory, p.d_column, columns)) return false;
+  if (p.form->sparse &&
+      !tensor_columns(*p.op, memory, p.metadata_column + p.selector, p.metadata_columns()))
+    return false;
+  for (bool of_a : {true, false})
+    if (p.form->blocks != 0 &&
+        !tensor_columns(*p.op, memory, p.scale_columns[of_a ? 0 : 1], p.scale_registers(of_a)))
+      return false;
   std::vector<std::uint64_t> units;
   if (!p.form->a_in_tensor) {
-    if (!tensor_gather(p, block, memory->lanes, p.a, p.a_transposed, p.block_rows(), 0, units))
+    if (!tensor_gather(p, block, memory->lanes, p.a, p.a_transposed, p.block_rows(), 0, p.a_type,
+                       units))
       return false;
     if constexpr (O::active) tell_units(*p.op, units, Unit::tensor, p.lane, rank);
   } else if (!tensor_columns(*p.op, memory, p.a_column, operand_columns)) {
@@ -196,7 +246,7 @@ bool Machine<D, O>::tensor_operands(TensorProduct& p, std::uint32_t rank) {
     units.clear();
     unsigned rows = p.n / p.group;
     if (!tensor_gather(p, blocks_[first + i], memory->lanes, p.b, p.b_transposed, rows,
-                       a_rows + i * rows, units))
+                       a_rows + i * rows, p.b_type, units))
       return false;
     if constexpr (O::active)
       if (first + i == rank) tell_units(*p.op, units, Unit::tensor, p.lane, rank);
@@ -204,9 +254,9 @@ bool Machine<D, O>::tensor_operands(TensorProduct& p, std::uint32_t rank) {
   if (!p.negated) return true;
   std::vector<Cell> cells;
   for (unsigned row = 0; row < p.n; ++row)
-    for (unsigned byte = 0; byte < 32; byte += p.element_bytes())
+    for (unsigned byte = 0; byte < p.row_bytes(false); byte += p.element_bytes())
       cells.push_back(operand_cell(a_rows, row, byte));
-  flip_signs(memory->lanes, *p.op, cells, p.b_type);
+  flip_signs(memory->lanes, *p.op, cells, p.b_type, p.signs());
   return true;
 }
 
@@ -238,7 +288,7 @@ bool Machine<D, O>::tensor_tile(const TensorProduct& p, Lanes& lanes, const Tile
                                 unsigned row, unsigned column, TensorPlace corner) {
   if constexpr (requires { d_.multiply_tile(lanes, TileMma{}); }) {
     Mask off = p.disabled[corner.lane / 32] >> corner.lane % 32 & 0xFFFF;
-    if (off != 0 || (p.accumulate && p.form->scale_input != 0)) return false;
+    if (!p.plain() || off != 0 || (p.accumulate && p.form->scale_input != 0)) return false;
     auto corner_of = [](Cell cell) { return TileMma::Corner{cell.place, cell.lane}; };
     TileMma tile;
     tile.a =
@@ -273,6 +323,7 @@ void Machine<D, O>::tensor_tiles(TensorProduct& p, std::uint32_t rank) {
           granules.push_back(tensor_granule(corner.lane, corner.column + i));
         for (unsigned c = 0; p.form->a_in_tensor && c < operand_columns; ++c)
           read.push_back(tensor_granule(corner.lane - p.d_lane + p.a_lane, p.a_column + c));
+        p.add_granules(row, column, corner, read);
       }
       if (!tensor_tile(p, lanes, offsets, row, column, corner))
         tensor_elements(p, lanes, cells, row, column, corner);
@@ -287,22 +338,25 @@ void Machine<D, O>::tensor_tiles(TensorProduct& p, std::uint32_t rank) {
 template <class D, class O>
 void Machine<D, O>::tensor_elements(const TensorProduct& p, Lanes& lanes, TileCells& cells,
                                     unsigned row, unsigned column, TensorPlace corner) {
-  unsigned es = p.element_bytes(), d_bytes = width_of(p.d_type) / 8;
+  unsigned stored = p.stored(), d_bytes = width_of(p.d_type) / 8;
   Matrix& tile = cells.tile;
   if (cells.row == none) {
-    tile = {16, 8, p.k, p.d_type, p.a_type, p.b_type, p.d_type, {}, {}, {}, {}};
-    tile.a.resize(16 * p.k), tile.b.resize(8 * p.k), tile.c.resize(128), tile.d.resize(128);
+    tile = {16, 8, stored, p.d_type, p.a_type, p.b_type, p.d_type, {}, {}, {}, {}};
+    tile.a.resize(16 * stored), tile.b.resize(8 * p.k), tile.c.resize(128), tile.d.resize(128);
   }
   bool same_rows = cells.row == row && p.banks() == 1;
   cells.row = row;
-  for (unsigned i = 0; i < 16 * p.k && !same_rows; ++i) {
-    unsigned byte = i % p.k * es;
-    tile.a[i] = p.form->a_in_tensor ? tensor_cell(corner.lane - p.d_lane + p.a_lane + i / p.k,
+  for (unsigned i = 0; i < 16 * stored && !same_rows; ++i) {
+    unsigned byte = p.byte_of(i % stored);
+    tile.a[i] = p.form->a_in_tensor ? tensor_cell(corner.lane - p.d_lane + p.a_lane + i / stored,
                                                   p.a_column + byte / 4, byte % 4)
-                                    : operand_cell(0, row + i / p.k, byte);
+                                    : operand_cell(0, row + i / stored, byte);
+    tile.a[i].bit = p.bit_of(i % stored, p.a_type);
   }
-  for (unsigned i = 0; i < 8 * p.k; ++i)
-    tile.b[i] = operand_cell(a_rows, column + i % 8, i / 8 * es);
+  for (unsigned i = 0; i < 8 * p.k; ++i) {
+    tile.b[i] = operand_cell(a_rows, column + i % 8, p.byte_of(i / 8));
+    tile.b[i].bit = p.bit_of(i / 8, p.b_type);
+  }
   for (unsigned i = 0; i < 128; ++i) {
     unsigned lane = corner.lane + i / 8;
     bool off = (p.disabled[lane / 32] >> lane % 32 & 1) != 0;
@@ -319,7 +373,10 @@ void Machine<D, O>::tensor_elements(const TensorProduct& p, Lanes& lanes, TileCe
   Operation with = *p.op;
   with.flag = p.saturate;
   with.mode = Mode::none;
-  multiply_one(lanes, with, tile, !p.accumulate);
+  if (p.form->sparse || p.form->blocks != 0)
+    tensor_special(p, lanes, with, tile, row, column, corner);
+  else
+    multiply_one(lanes, with, tile, !p.accumulate);
 }
 
 /// D times a power of two, before the products are added.
@@ -362,11 +419,16 @@ bool Machine<D, O>::read_product(Warp& warp, TensorProduct& p) {
     trap(TrapKind::unsupported, "a matrix descriptor of this mode", op, p.lane);
     return false;
   }
+  if (p.form->sparse && !p.b_transposed && p.b.swizzle == 2) {
+    trap(TrapKind::unsupported, "rows of 64 bytes in a matrix swizzled by 32", op, p.lane);
+    return false;
+  }
   unsigned lane_step = p.block_rows() == 64 && p.banks() == 1 ? 16 : 32;
   if (p.d_lane % lane_step != 0 || p.d_lane >= 32 || p.a_lane % lane_step != 0 || p.a_lane >= 32) {
     trap(TrapKind::bad_operand, "a first lane of tensor memory that M does not allow", op, p.lane);
     return false;
   }
+  if (!read_places(warp, p)) return false;
   for (std::size_t i = 0; i < form.disabled.size() && i < 8; ++i) {
     auto bits = word(form.disabled[i], "the lanes that are disabled");
     if (!bits) return false;

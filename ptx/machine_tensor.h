@@ -18,17 +18,18 @@ constexpr Cell tensor_cell(unsigned lane, unsigned column, unsigned byte = 0) {
   return {tensor_spot(lane, column), 4, static_cast<std::uint8_t>(byte),
           static_cast<std::uint8_t>(lane % lane_count)};
 }
-/// Behind it: operands (128 rows of A, 256 of B, 32 bytes each), and what nobody wants.
+/// Behind it: operands (128 rows of A, 256 of B, 32 bytes each, or 64 of B beside a sparse A), and
+/// what nobody wants.
 inline constexpr Spot tensor_spots = tensor_spot(tensor_lanes, 0);
-inline constexpr unsigned operand_columns = 8;
+inline constexpr unsigned operand_columns = 8, operand_columns_max = 16;
 constexpr Cell operand_cell(unsigned first_row, unsigned row, unsigned byte) {
   unsigned at = first_row + row;
-  return {tensor_spots + (at / lane_count * operand_columns + byte / 4) * lane_count * 4, 4,
+  return {tensor_spots + (at / lane_count * operand_columns_max + byte / 4) * lane_count * 4, 4,
           static_cast<std::uint8_t>(byte % 4), static_cast<std::uint8_t>(at % lane_count)};
 }
 inline constexpr unsigned a_rows = 128, b_rows = 256;
 inline constexpr Spot sink_spots =
-    tensor_spots + (a_rows + b_rows) / lane_count * operand_columns * lane_count * 4;
+    tensor_spots + (a_rows + b_rows) / lane_count * operand_columns_max * lane_count * 4;
 inline constexpr Spot poison_spot = sink_spots + 8 * lane_count * 4;
 inline constexpr std::uint32_t tensor_bytes = poison_spot + lane_count * 4;
 /// Observers see tensor memory in granules of sixteen lanes of a column.
@@ -275,45 +276,121 @@ inline std::vector<unsigned> tensor_rows(const AsyncForm& form, unsigned row) {
   return {first, first + 32};
 }
 
-/// tcgen05.cp: a matrix in shared memory to rows of tensor memory.
+/// tcgen05.cp and shift, one lane's: done after the work that the thread has issued before.
 template <class D, class O>
 void Machine<D, O>::tensor_copy(Warp& warp, const Operation& op, Mask active) {
   const AsyncForm& form = program_.async_forms[op.matrix];
   unsigned lane = first_lane(active);
   Addresses where{};
   if (!addresses_of(warp, op, op.address, active, where)) return;
-  auto bits = control(warp.lanes, form.a_descriptor, lane, op, "a matrix descriptor");
-  if (!bits) return;
-  SharedMatrix matrix = SharedMatrix::read_tensor(*bits);
+  SharedMatrix matrix;
+  if (!form.shift) {
+    auto bits = control(warp.lanes, form.a_descriptor, lane, op, "a matrix descriptor");
+    if (!bits) return;
+    matrix = SharedMatrix::read_tensor(*bits);
+  }
   if (!matrix.supported || matrix.words)
     return trap(TrapKind::unsupported, "a matrix descriptor of this mode", op, lane);
+  auto address = static_cast<std::uint32_t>(where[lane]);
+  if (form.shift && (address >> 16) % lane_count != 0)
+    return trap(TrapKind::bad_operand, "the lane of what is shifted is no multiple of 32", op,
+                lane);
+  std::uint32_t first = form.group == 2 ? rank() & ~1u : rank();
+  Flight flight;
+  flight.warp = now_warp_;
+  flight.lane = lane;
+  flight.carry_out = [this, &op, lane, matrix, address, first] {
+    const AsyncForm& copied = program_.async_forms[op.matrix];
+    for (std::uint32_t rank = first; rank < first + copied.group && !trap_; ++rank)
+      if (copied.shift)
+        tensor_shift(op, lane, address, rank);
+      else
+        tensor_copy_block(op, lane, matrix, address & 0xFFFF, rank);
+  };
+  launch(std::move(flight));
+}
+
+/// A matrix in one block's shared memory to rows of its tensor memory.
+template <class D, class O>
+void Machine<D, O>::tensor_copy_block(const Operation& op, unsigned lane,
+                                      const SharedMatrix& matrix, unsigned column,
+                                      std::uint32_t rank) {
+  const AsyncForm& form = program_.async_forms[op.matrix];
   unsigned rows = form.shape.starts_with("128")  ? 128
                   : form.shape.starts_with("64") ? 64
                   : form.shape.starts_with("32") ? 32
                                                  : 4;
-  unsigned words = form.shape.ends_with("256b") ? 8 : 4, column = where[lane] & 0xFFFF;
-  std::uint32_t first = form.group == 2 ? rank() & ~1u : rank();
-  for (std::uint32_t rank = first; rank < first + form.group; ++rank) {
-    Block& block = blocks_[std::min<std::size_t>(rank, blocks_.size() - 1)];
-    TensorMemory* memory = block.tensor ? &*block.tensor : nullptr;
-    if (!tensor_columns(op, memory, column, words)) return;
-    std::vector<std::uint64_t> units, granules;
-    for (unsigned row = 0; row < rows; ++row)
-      for (unsigned word = 0; word < words; ++word) {
-        std::uint64_t offset = matrix.at(row, 4 * word, 1, false) - run_.shared_base;
-        if (offset >= shared_bytes_ || shared_bytes_ - offset < 4)
-          return trap(TrapKind::out_of_bounds, "a matrix descriptor reaches beyond shared memory",
-                      op, lane);
-        if constexpr (O::active) units.push_back(offset / 16);
-        for (unsigned to : tensor_rows(form, row)) {
-          d_.read(*block.shared, offset, memory->lanes, tensor_cell(to, column + word), 4);
-          if constexpr (O::active) granules.push_back(tensor_granule(to, column + word));
+  unsigned words = form.shape.ends_with("256b") ? 8 : 4;
+  Block& block = blocks_[std::min<std::size_t>(rank, blocks_.size() - 1)];
+  TensorMemory* memory = block.tensor ? &*block.tensor : nullptr;
+  if (!tensor_columns(op, memory, column, words)) return;
+  std::vector<std::uint64_t> units, granules;
+  for (unsigned row = 0; row < rows; ++row)
+    for (unsigned word = 0; word < words; ++word) {
+      std::uint64_t offset = matrix.at(row, 4 * word, 1, false) - run_.shared_base;
+      if (offset >= shared_bytes_ || shared_bytes_ - offset < 4)
+        return trap(TrapKind::out_of_bounds, "a matrix descriptor reaches beyond shared memory", op,
+                    lane);
+      if constexpr (O::active) units.push_back(offset / 16);
+      for (unsigned to : tensor_rows(form, row)) {
+        Cell cell = tensor_cell(to, column + word);
+        if constexpr (O::active) granules.push_back(tensor_granule(to, column + word));
+        if (form.packed_bits == 0) {
+          d_.read(*block.shared, offset, memory->lanes, cell, 4);
+          continue;
         }
+        for (unsigned i = 0; i < 4; ++i, ++cell.byte)
+          if (!unpack(op, lane, block, memory->lanes, offset & ~std::uint64_t{15},
+                      4 * (word % 4) + i, form.packed_bits, cell))
+            return;
       }
-    if constexpr (O::active) {
-      tell_units(op, units, Unit::tensor, lane, rank);
-      tell_tensor(op, Unit::tensor, lane, rank, granules, AccessKind::write);
     }
+  if constexpr (O::active) {
+    tell_units(op, units, Unit::tensor, lane, rank);
+    tell_tensor(op, Unit::tensor, lane, rank, granules, AccessKind::write);
+  }
+}
+
+/// Element `i` of the sixteen of 4 or 6 bits that a unit of shared memory begins with, in a byte:
+/// of 4 bits in its bits 5 to 2, of 6 in its low ones.
+template <class D, class O>
+bool Machine<D, O>::unpack(const Operation& op, unsigned lane, Block& from, Lanes& lanes,
+                           std::uint64_t unit, unsigned i, unsigned bits, Cell to) {
+  unsigned at = i * bits, count = at % 8 + bits > 8 ? 2 : 1;
+  Cell stage{sink_spots, 4, 0, to.lane};
+  d_.read(*from.shared, unit + at / 8, lanes, stage, count);
+  auto packed = d_.exact(lanes, stage, count);
+  if (!packed) {
+    if (!d_.complaint())
+      trap(TrapKind::undefined_value, "packed elements are no known number", op, lane);
+    return false;
+  }
+  std::uint64_t element = *packed >> at % 8 & ((1u << bits) - 1);
+  d_.put(lanes, to, 1, bits == 4 ? element << 2 : element);
+  return true;
+}
+
+/// tcgen05.shift: of 32 rows of eight columns each but the last goes one row down; the first stays
+/// as it is.
+template <class D, class O>
+void Machine<D, O>::tensor_shift(const Operation& op, unsigned lane, std::uint32_t address,
+                                 std::uint32_t rank) {
+  Block& block = blocks_[std::min<std::size_t>(rank, blocks_.size() - 1)];
+  TensorMemory* memory = block.tensor ? &*block.tensor : nullptr;
+  unsigned column = address & 0xFFFF, top = address >> 16;
+  if (!tensor_columns(op, memory, column, operand_columns)) return;
+  if (top >= tensor_lanes)
+    return trap(TrapKind::bad_operand, "tensor memory has 128 lanes", op, lane);
+  std::vector<std::uint64_t> granules;
+  for (unsigned c = column; c < column + operand_columns; ++c)
+    for (unsigned row = lane_count - 1; row > 0; --row) {
+      d_.copy(memory->lanes, tensor_cell(top + row, c), memory->lanes,
+              tensor_cell(top + row - 1, c), 4);
+      if constexpr (O::active) granules.push_back(tensor_granule(top + row, c));
+    }
+  if constexpr (O::active) {
+    tell_tensor(op, Unit::tensor, lane, rank, granules, AccessKind::read);
+    tell_tensor(op, Unit::tensor, lane, rank, granules, AccessKind::write);
   }
 }
 

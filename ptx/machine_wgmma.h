@@ -17,9 +17,14 @@ bool Machine<D, O>::gather(Warp& warp, const Operation& op, const SharedMatrix& 
                            const std::vector<Cell>& cells, unsigned mn_begin, bool a_operand,
                            unsigned k_count, std::vector<std::uint64_t>& units) {
   unsigned es = op.element_bytes;
+  bool bits = program_.matrices[op.matrix].a_type == Type::b1;
   bool mn_major = (op.form.constant & (a_operand ? 1u : 2u)) != 0;
   for (unsigned i = 0; i < cells.size(); ++i) {
     unsigned mn = a_operand ? i / k_count : i % 8, k = a_operand ? i % k_count : i / 8;
+    if (bits) {  // Eight lie in the byte that the first of them brings.
+      if (k % 8 != 0) continue;
+      k /= 8;
+    }
     std::uint64_t address = matrix.at(mn_begin + mn, k, es, mn_major);
     std::uint64_t offset = address - run_.shared_base;
     if (offset >= shared_bytes_ || shared_bytes_ - offset < es) {
@@ -77,10 +82,11 @@ std::optional<std::uint64_t> Machine<D, O>::uniform(Warp& warp, const Operation&
   return first;
 }
 
-/// B with the other sign, which is A with the other sign too.
+/// B with the other sign, which is A with the other sign too. Small elements lie in bytes that have
+/// these sign bits.
 template <class D, class O>
 void Machine<D, O>::flip_signs(Lanes& lanes, const Operation& op, const std::vector<Cell>& cells,
-                               Type type) {
+                               Type type, std::uint8_t signs) {
   auto flip = [&]<Type T>() {
     Form form;
     form.type = T;
@@ -93,8 +99,25 @@ void Machine<D, O>::flip_signs(Lanes& lanes, const Operation& op, const std::vec
   for (const Cell& cell : cells) {
     auto bits = d_.exact(lanes, cell, 1);
     if (!bits) return trap(TrapKind::unsupported, "a negated operand of this type", op, 0);
-    d_.put(lanes, cell, 1, *bits ^ 0x80);
+    d_.put(lanes, cell, 1, *bits ^ signs);
   }
+}
+
+/// The threads with metadata must be there; and of B, twice as deep as A is stored, a row must lie
+/// within what is swizzled.
+template <class D, class O>
+bool Machine<D, O>::sparse_fits(const Operation& op, const Matrix& matrix, const SharedMatrix& b) {
+  unsigned threads = matrix.k / (4u * matrix.chunk);
+  if (matrix.selector >= 4 / threads) {
+    trap(TrapKind::bad_operand, "the selector of a sparse product names no threads", op, 0);
+    return false;
+  }
+  bool mn_major = (op.form.constant & 2u) != 0;
+  if (!mn_major && b.swizzle == 2) {
+    trap(TrapKind::unsupported, "rows of 64 bytes in a matrix swizzled by 32", op, 0);
+    return false;
+  }
+  return true;
 }
 
 template <class D, class O>
@@ -114,23 +137,30 @@ void Machine<D, O>::warpgroup_multiply(Warp& warp, const Operation& op, Mask act
   }
   if (!a.supported || !b.supported)
     return trap(TrapKind::unsupported, "a matrix descriptor with a base offset", op, 0);
+  bool sparse = first.chunk != 0;
+  if (sparse && !sparse_fits(op, first, b)) return;
   if constexpr (O::active) {
     o_.on_unit(unit_event(UnitEvent::Kind::issue, Unit::warpgroup, op, active));
   }
   unsigned row = now_warp_ % warps_each_ % 4 * 16;
   bool zero = (*scale & 1) == 0, flips = (op.form.constant & 4) != 0;
+  bool plain = !flips && !sparse && first.a_type != Type::b1;
   bool done =
-      !flips &&
+      plain &&
       wide_.multiply(d_, warp.lanes, *here().shared, {run_.shared_base, shared_bytes_}, program_,
                      op, a_shared ? &a : nullptr, b, row, zero, O::active ? &units : nullptr);
-  if (!done && a_shared && !gather(warp, op, a, first.a, row, true, first.k, units)) return;
+  unsigned stored = sparse ? first.k / 2 : first.k;
+  if (!done && a_shared && !gather(warp, op, a, first.a, row, true, stored, units)) return;
   for (unsigned slice = 0; slice < op.element_count && !done; ++slice) {
     const Matrix& matrix = program_.matrices[op.matrix + slice];
     if (!gather(warp, op, b, matrix.b, 8 * slice, false, matrix.k, units)) return;
     if (flips) flip_signs(warp.lanes, op, matrix.b, matrix.b_type);
     if (zero)
       for (const Cell& cell : matrix.d) d_.put(warp.lanes, cell, width_of(matrix.d_type) / 8, 0);
-    multiply_one(warp.lanes, op, matrix, (*scale & 1) == 0);
+    if (sparse)
+      multiply_sparse(warp, op, matrix, zero);
+    else
+      multiply_one(warp.lanes, op, matrix, zero);
   }
   if constexpr (O::active) tell_units(op, units, Unit::warpgroup, 0, rank());
 }

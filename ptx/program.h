@@ -256,10 +256,13 @@ struct AsyncForm {
   // tcgen05.mma
   std::string kind;
   bool stationary = false;  // .ws
-  bool shift = false;       // ld.pack::16b, st.unpack::16b
+  bool shift = false;       // ld.pack::16b, st.unpack::16b; tcgen05.shift.
   Slot a_descriptor, b_descriptor, descriptor, accumulate;
-  Address a_tensor;
+  Address a_tensor, metadata, a_scales, b_scales;
   bool a_in_tensor = false;
+  bool sparse = false;
+  unsigned blocks = 0;         // Along K, each with a scale; 0: nothing is scaled.
+  unsigned packed_bits = 0;    // tcgen05.cp: of elements that become bytes, 4 or 6.
   std::vector<Slot> disabled;  // Lanes of the output: four words, eight of a pair.
   std::uint32_t scale_input = 0;
 };

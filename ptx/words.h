@@ -153,7 +153,7 @@ inline constexpr std::string_view known_words =
     "cp_mask im2col_no_offs im2col::w im2col::w::128 b1024 cp_fenceproxy rank box_dim global_dim "
     "global_stride element_stride elemtype interleave_layout swizzle_mode swizzle_atomicity "
     "fill_mode ld_reduce acc::f32 "
-    "acc::f16 scaled::n2::ue8m0 sp::ordered_metadata m8n8k32 m8n8k128 m16n16k16 "
+    "acc::f16 scaled::n2::ue8m0 sp::ordered_metadata m8n8k32 m8n8k128 m16n16k16 m8n32k16 m32n8k16 "
     "a c d load store m16n8k128 m16n8k256 b8x16 b6x16_p32 b4x16_p64 scale_vec::1X "
     "scale_vec::2X scale_vec::4X nc block16 block32 ignore_oob try_cancel query_cancel is_canceled "
     "get_first_ctaid "

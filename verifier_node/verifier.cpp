@@ -84,7 +84,8 @@ bool Verifier::decode() {
     if (of_reference) continue;
     for (const ptx::Operation& op : subject.program.operations) {
       uses_copies_ |= op.effect == ptx::Effect::copy_async || op.effect == ptx::Effect::bulk_copy ||
-                      op.effect == ptx::Effect::tensor_multiply;
+                      op.effect == ptx::Effect::tensor_multiply ||
+                      op.effect == ptx::Effect::tensor_copy;
     }
   }
   if (findings_.decided()) return false;

@@ -5,6 +5,7 @@
 #include "ptx/bits.h"
 #include "ptx/fragment.h"
 #include "ptx/fused_sum_lanes.h"
+#include "ptx/scaled_sum.h"
 
 namespace lathe::ptx {
 namespace {
@@ -170,6 +171,28 @@ void multiply_floats(Bits::Lanes& lanes, const Mma& mma) {
     std::uint32_t bits = result_bits(rows[i / columns].c[i % columns], mma.d_type);
     std::memcpy(lanes.at(mma.d[i]), &bits, width_of(mma.d_type) / 8);
   }
+}
+
+/// Element by element: products of blocks with scales are rare.
+void multiply_scaled(Bits::Lanes& lanes, const Mma& mma) {
+  const BlockScales& scales = *mma.scales;
+  dot::ScaledFactors in{mma.a_type, mma.b_type, scales.type, mma.k, scales.blocks, {}, {}, {}, {}};
+  auto byte_at = [&](Cell cell) { return static_cast<std::uint8_t>(bits_at(lanes, cell, 1)); };
+  std::array<float, m_max * columns> result{};
+  for (unsigned i = 0; i < mma.m; ++i) {
+    for (unsigned k = 0; k < mma.k; ++k)
+      in.a[k] = element_at(lanes, mma.a[i * mma.k + k], mma.a_type);
+    for (unsigned s = 0; s < scales.blocks; ++s)
+      in.a_scale[s] = byte_at(scales.a[i * scales.blocks + s]);
+    for (unsigned j = 0; j < mma.n; ++j) {
+      for (unsigned k = 0; k < mma.k; ++k)
+        in.b[k] = element_at(lanes, mma.b[k * mma.n + j], mma.b_type);
+      for (unsigned s = 0; s < scales.blocks; ++s) in.b_scale[s] = byte_at(scales.b[s * mma.n + j]);
+      float c = std::bit_cast<float>(bits_at(lanes, mma.c[i * mma.n + j], 4));
+      result[i * mma.n + j] = dot::scaled_sum(in, c, mma.without_c);
+    }
+  }
+  for (unsigned i = 0; i < mma.m * mma.n; ++i) std::memcpy(lanes.at(mma.d[i]), &result[i], 4);
 }
 
 int integer_at(const Bits::Lanes& lanes, Cell cell, Type type) {
@@ -340,7 +363,11 @@ void Bits::multiply(Lanes& lanes, const Mma& mma) {
   check(mma.a, mma.m * mma.k, mma.a_type);
   check(mma.b, mma.k * mma.n, mma.b_type);
   check(mma.c, mma.m * mma.n, mma.c_type);
-  if (mma.a_type == Type::f64)
+  if (mma.scales != nullptr) {
+    check(mma.scales->a, mma.m * mma.scales->blocks, mma.scales->type);
+    check(mma.scales->b, mma.scales->blocks * mma.n, mma.scales->type);
+    multiply_scaled(lanes, mma);
+  } else if (mma.a_type == Type::f64)
     multiply_doubles(lanes, mma);
   else if (counts(mma.a_type))
     multiply_integers(lanes, mma);

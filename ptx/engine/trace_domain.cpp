@@ -344,6 +344,10 @@ void TraceDomain::multiply(Lanes& lanes, const Mma& mma) {
     note(mma.a, mma.m * mma.k, mma.a_type, 0);
     note(mma.b, mma.k * mma.n, mma.b_type, 1);
     if (!mma.without_c) note(mma.c, mma.m * mma.n, mma.c_type, 2);
+    if (const BlockScales* scales = mma.scales) {
+      note(scales->a, mma.m * scales->blocks, scales->type, 3);
+      note(scales->b, scales->blocks * mma.n, scales->type, 4);
+    }
     for (unsigned i = 0; i < mma.m * mma.n; ++i) unset(lanes, mma.d[i], width_of(mma.d_type) / 8);
     return;
   }

@@ -105,6 +105,36 @@ PTX_EFFECT("wmma.store.d.sync.aligned(.row|.col).m16n16k16{.wspace}.type [a], b{
         any_of(f16, f32), 0, since(60, 70), store_fragment)
 PTX_EFFECT("wmma.mma.sync.aligned(.row|.col)(.row|.col).m16n16k16.type.other d, a, b, c",
         any_of(f16, f32), any_of(f16, f32), since(60, 70), multiply)
+PTX_EFFECT("wmma.load(.a|.b).sync.aligned(.row|.col)(.m16n16k16|.m8n32k16|.m32n8k16){.wspace}.type"
+        " d, [a]{, b}", bytes_in, 0, since(63, 72), load_fragment)
+PTX_EFFECT("wmma.load.a.sync.aligned.row.m8n8k32{.wspace}.type d, [a]{, b}", nibbles_in, 0,
+        since(63, 75), load_fragment)
+PTX_EFFECT("wmma.load.b.sync.aligned.col.m8n8k32{.wspace}.type d, [a]{, b}", nibbles_in, 0,
+        since(63, 75), load_fragment)
+PTX_EFFECT("wmma.load.a.sync.aligned.row.m8n8k128{.wspace}.b1 d, [a]{, b}", 0, 0, since(63, 75),
+        load_fragment)
+PTX_EFFECT("wmma.load.b.sync.aligned.col.m8n8k128{.wspace}.b1 d, [a]{, b}", 0, 0, since(63, 75),
+        load_fragment)
+PTX_EFFECT("wmma.load.c.sync.aligned(.row|.col)(.m16n16k16|.m8n32k16|.m32n8k16){.wspace}.s32 d, [a]"
+        "{, b}", 0, 0, since(63, 72), load_fragment)
+PTX_EFFECT("wmma.load.c.sync.aligned(.row|.col)(.m8n8k32|.m8n8k128){.wspace}.s32 d, [a]{, b}", 0, 0,
+        since(63, 75), load_fragment)
+PTX_EFFECT("wmma.store.d.sync.aligned(.row|.col)(.m16n16k16|.m8n32k16|.m32n8k16){.wspace}.s32 [a],"
+        " b{, c}", 0, 0, since(63, 72), store_fragment)
+PTX_EFFECT("wmma.store.d.sync.aligned(.row|.col)(.m8n8k32|.m8n8k128){.wspace}.s32 [a], b{, c}", 0,
+        0, since(63, 75), store_fragment)
+PTX_EFFECT("wmma.mma.sync.aligned(.row|.col)(.row|.col)(.m16n16k16|.m8n32k16|.m32n8k16){.satfinite}"
+        ".s32.s8.s8.s32 d, a, b, c", 0, 0, since(63, 72), multiply)
+PTX_EFFECT("wmma.mma.sync.aligned(.row|.col)(.row|.col)(.m16n16k16|.m8n32k16|.m32n8k16){.satfinite}"
+        ".s32.u8.u8.s32 d, a, b, c", 0, 0, since(63, 72), multiply)
+PTX_EFFECT("wmma.mma.sync.aligned.row.col.m8n8k32{.satfinite}.s32.s4.s4.s32 d, a, b, c", 0, 0,
+        since(63, 75), multiply)
+PTX_EFFECT("wmma.mma.sync.aligned.row.col.m8n8k32{.satfinite}.s32.u4.u4.s32 d, a, b, c", 0, 0,
+        since(63, 75), multiply)
+PTX_EFFECT("wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32 d, a, b, c", 0, 0,
+        since(63, 75), multiply)
+PTX_EFFECT("wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32 d, a, b, c", 0, 0,
+        since(71, 80), multiply)
 PTX_CHAPTER_END
 // clang-format on
 #undef PTX_SPARSE

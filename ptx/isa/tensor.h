@@ -117,17 +117,17 @@ PTX_EFFECT("wgmma.mma_async.sync{.aligned}.wgshape(.f16|.f32).type.other d, a, b
 PTX_EFFECT("wgmma.mma_async.sync{.aligned}.wgshape{.satfinite}.s32.type.other d, a, b, c", bytes_in,
         bytes_in, only_on(80, 90), multiply)
 PTX_EFFECT("wgmma.mma_async.sync{.aligned}.wgshape1.s32.b1.b1.and.popc d, a, b, c", 0, 0,
-        only_on(80, 90), unmodelled)
+        only_on(80, 90), multiply)
 PTX_EFFECT("wgmma.mma_async.sp.sync{.aligned}.wgsparse32.f32.type.other d, a, b, c, n, e, g, h{,"
-        " i, j}", half_in, half_in, only_on(82, 90), unmodelled)
+        " i, j}", half_in, half_in, only_on(82, 90), multiply)
 PTX_EFFECT("wgmma.mma_async.sp.sync{.aligned}.wgsparse32.f16.f16.f16 d, a, b, c, n, e, g, h{, i,"
-        " j}", 0, 0, only_on(82, 90), unmodelled)
+        " j}", 0, 0, only_on(82, 90), multiply)
 PTX_EFFECT("wgmma.mma_async.sp.sync{.aligned}.wgsparse16.f32.tf32.tf32 d, a, b, c, n, e, g, h", 0,
-        0, only_on(82, 90), unmodelled)
+        0, only_on(82, 90), multiply)
 PTX_EFFECT("wgmma.mma_async.sp.sync{.aligned}.wgsparse64(.f16|.f32).type.other d, a, b, c, n, e,"
-        " g, h", fp8_in, fp8_in, only_on(82, 90), unmodelled)
+        " g, h", fp8_in, fp8_in, only_on(82, 90), multiply)
 PTX_EFFECT("wgmma.mma_async.sp.sync{.aligned}.wgsparse8{.satfinite}.s32.type.other d, a, b, c, n,"
-        " e", bytes_in, bytes_in, only_on(82, 90), unmodelled)
+        " e", bytes_in, bytes_in, only_on(82, 90), multiply)
 PTX_EFFECT("tcgen05.alloc(.cta_group::1|.cta_group::2).sync.aligned{.shared::cta}.b32 [a], b", 0, 0,
         only_on(86, 100), tensor_memory)
 PTX_EFFECT("tcgen05.dealloc(.cta_group::1|.cta_group::2).sync.aligned.b32 a, b", 0, 0,
@@ -148,24 +148,26 @@ PTX_EFFECT("tcgen05.mma.ws.cta_group::1.tkind{.collector} [d], a, b, c, e, g", 0
 PTX_EFFECT("tcgen05.mma.cta_group.tkind.ashift{.collector::a::lastuse|.collector::a::discard} [d],"
         " [a], b, c, e{, g, h}", 0, 0, only_on(86, 100), unmodelled)
 PTX_EFFECT("tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.scale_vec::1X|.block32}{.acollector}"
-        " [d], a, b, c, [e], [g], h", 0, 0, only_on(86, 100), unmodelled)
+        " [d], a, b, c, [e], [g], h", 0, 0, only_on(86, 100), tensor_multiply)
 PTX_EFFECT("tcgen05.mma.cta_group.kind::mxf4.block_scale{.scale_vec::2X|.block32}{.acollector}"
-        " [d], a, b, c, [e], [g], h", 0, 0, only_on(86, 100), unmodelled)
+        " [d], a, b, c, [e], [g], h", 0, 0, only_on(86, 100), tensor_multiply)
 PTX_EFFECT("tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale(.scale_vec::2X|.scale_vec::4X|"
         ".block16|.block32){.acollector} [d], a, b, c, [e], [g], h", 0, 0, only_on(86, 100),
-        unmodelled)
+        tensor_multiply)
 PTX_EFFECT("tcgen05.mma.sp.cta_group.tkind{.acollector} [d], a, b, [m], c, e{, g, h}", 0, 0,
-        only_on(86, 100), unmodelled)
+        only_on(86, 100), tensor_multiply)
 PTX_EFFECT("tcgen05.mma.sp.cta_group.tkind.ashift{.collector::a::lastuse|.collector::a::discard}"
         " [d], [a], b, [m], c, e{, g, h}", 0, 0, only_on(86, 100), unmodelled)
 PTX_EFFECT("tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.scale_vec::1X|.block32}"
-        "{.acollector} [d], a, b, [m], c, [e], [g], h", 0, 0, only_on(86, 100), unmodelled)
+        "{.acollector} [d], a, b, [m], c, [e], [g], h", 0, 0, only_on(86, 100), tensor_multiply)
 PTX_EFFECT("tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.scale_vec::2X|.block32}{.acollector}"
-        " [d], a, b, [m], c, [e], [g], h", 0, 0, only_on(86, 100), unmodelled)
+        " [d], a, b, [m], c, [e], [g], h", 0, 0, only_on(86, 100), tensor_multiply)
 PTX_EFFECT("tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale(.scale_vec::2X|.scale_vec::4X|"
         ".block16|.block32){.acollector} [d], a, b, [m], c, [e], [g], h", 0, 0, only_on(86, 100),
-        unmodelled)
-PTX_EFFECT("tcgen05.mma.ws.sp.cta_group::1.tkind{.collector} [d], a, b, [m], c, e{, g}", 0, 0,
+        tensor_multiply)
+PTX_EFFECT("tcgen05.mma.ws.sp.cta_group::1.tkind{.collector} [d], a, b, [m], c, e", 0, 0,
+        only_on(86, 100), tensor_multiply)
+PTX_EFFECT("tcgen05.mma.ws.sp.cta_group::1.tkind{.collector} [d], a, b, [m], c, e, g", 0, 0,
         only_on(86, 100), unmodelled)
 PTX_EFFECT("tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}{.multicast::cluster}"
         ".b64 [a]{, b}", 0, 0, only_on(86, 100), tensor_commit)
@@ -173,12 +175,11 @@ PTX_EFFECT("tcgen05.cp.cta_group(.128x256b|.4x256b|.128x128b|.64x128b|"
         ".32x128b){.warpx4|.warpx2::02_13|.warpx2::01_23} [a], b", 0, 0, only_on(86, 100),
         tensor_copy)
 PTX_EFFECT("tcgen05.cp.cta_group(.128x256b|.4x256b|.128x128b|.64x128b|.32x128b){.warpx4|"
-        ".warpx2::02_13|.warpx2::01_23}.b8x16.decompress [a], b:u64", 0, 0, only_on(86, 100),
-        unmodelled)
+        ".warpx2::02_13|.warpx2::01_23}.b8x16.decompress [a], b", 0, 0, only_on(86, 100),
+        tensor_copy)
 PTX_EFFECT("tcgen05.fence::before_thread_sync", 0, 0, only_on(86, 100), nothing)
 PTX_EFFECT("tcgen05.fence::after_thread_sync", 0, 0, only_on(86, 100), nothing)
-PTX_EFFECT("tcgen05.shift.cta_group.down [a]", 0, 0, only_on(86, 100),
-        unmodelled)
+PTX_EFFECT("tcgen05.shift.cta_group.down [a]", 0, 0, only_on(86, 100), tensor_copy)
 PTX_CHAPTER_END
 // clang-format on
 

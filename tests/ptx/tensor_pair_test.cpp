@@ -1,8 +1,10 @@
 // Tensor memory beyond one block and one shape: pairs of blocks, the layouts of .ws, copies from
 // shared memory, and the shapes of loads and stores.
 
+#include <cmath>
 #include <cstring>
 
+#include "ptx/bits_value.h"
 #include "tests/ptx/launch.h"
 
 namespace lathe::ptx {
@@ -16,15 +18,17 @@ std::int32_t expected(unsigned row, unsigned column) {
   return sum;
 }
 
-/// Rows of 32 signed bytes in cores of 8 x 16 bytes.
-void add_rows(std::vector<std::uint8_t>& bytes, unsigned first, unsigned rows, bool a_operand) {
+/// Rows of 32 signed bytes, or of e4m3, in cores of 8 x 16 bytes.
+void add_rows(std::vector<std::uint8_t>& bytes, unsigned first, unsigned rows, bool a_operand,
+              bool floats = false) {
   std::size_t begin = bytes.size();
   bytes.resize(begin + rows * 32);
   for (unsigned row = 0; row < rows; ++row)
     for (unsigned k = 0; k < 32; ++k) {
       int value = a_operand ? a_value(first + row, k) : b_value(k, first + row);
       bytes[begin + row / 8 * 256 + k / 16 * 128 + row % 8 * 16 + k % 16] =
-          static_cast<std::uint8_t>(value);
+          floats ? rounded<Type::e4m3>(value, 0, Rounding::rn).held
+                 : static_cast<std::uint8_t>(value);
     }
 }
 
@@ -103,11 +107,11 @@ std::string pair_text(unsigned m) {
   return body_text(registers, text, "sm_100a", "8.8");
 }
 
-Launched pair_launch(unsigned m) {
+Launched pair_launch(unsigned m, bool floats = false) {
   std::vector<std::uint8_t> bytes;
   for (unsigned rank = 0; rank < 2; ++rank) {
-    add_rows(bytes, rank * m / 2, m / 2, true);
-    add_rows(bytes, rank * 16, 16, false);
+    add_rows(bytes, rank * m / 2, m / 2, true, floats);
+    add_rows(bytes, rank * 16, 16, false, floats);
   }
   Launched launch;
   launch.add(std::vector<std::int32_t>(2 * 128 * 32));
@@ -138,6 +142,59 @@ TEST_CASE("a pair's 128 rows lie in two banks of lanes in each block") {
       unsigned lane = row % 64 + 64 * (column / 16);
       CHECK(out[(row / 64 * 128 + lane) * 16 + column % 16] == expected(row, column));
     }
+}
+
+namespace {
+
+/// The same of e4m3 with a scale for each row of A, 2^(row % 4), and each column of B,
+/// 2^(column / 4 % 4). Every quarter of the lanes has the scales of its block's rows, and of the
+/// columns that lie there: of 128 rows two quarters have the first half, two the second.
+std::string scaled_pair_text(unsigned m) {
+  std::uint32_t idesc = 32u / 8 << 17 | 1u << 23 | m / 128 << 27;
+  std::string scales;
+  for (unsigned c = 0; c < 4; ++c)
+    scales += "and.b32 %n, %tid, 31;\nadd.u32 %n, %n, " + std::to_string(32 * c) +
+              ";\nmad.lo.u32 %n, %rank, " + std::to_string(m / 2) +
+              ", %n;\nand.b32 %n, %n, 3;\nadd.u32 %d" + std::to_string(c) + ", %n, 127;\n";
+  scales += "and.b32 %n, %tid, 31;\n";
+  if (m == 128) scales += "shr.u32 %i, %tid, 6;\nmad.lo.u32 %n, %i, 16, %n;\n";
+  scales +=
+      "shr.u32 %n, %n, 2;\nand.b32 %n, %n, 3;\nadd.u32 %d4, %n, 127;\n"
+      "shr.u32 %w, %tid, 5;\nshl.b32 %w, %w, 21;\nadd.u32 %w, %w, %t;\n"
+      "tcgen05.st.sync.aligned.32x32b.x4.b32 [%w + 40], {%d0, %d1, %d2, %d3};\n"
+      "tcgen05.st.sync.aligned.32x32b.x1.b32 [%w + 48], {%d4};\n"
+      "tcgen05.wait::st.sync.aligned;\ntcgen05.fence::before_thread_sync;\n";
+  std::string text = pair_text(m);
+  auto replace = [&](const std::string& from, const std::string& to) {
+    std::size_t at = text.find(from);
+    REQUIRE(at != std::string::npos);
+    text.replace(at, from.size(), to);
+  };
+  replace(cluster_sync, scales + cluster_sync + "tcgen05.fence::after_thread_sync;\n");
+  std::size_t at = text.rfind("mov.u32 %n, ", text.find("mov.u32 %at, bar;\ncvt.u64"));
+  text.replace(at, text.find('\n', at) - at, "mov.u32 %n, " + std::to_string(idesc) + ";");
+  replace("@%p tcgen05.mma.cta_group::2.kind::i8 [%t], %da, %db, %n, 0;\n",
+          "add.u32 %v, %t, 40;\nadd.u32 %i, %t, 48;\n@%p tcgen05.mma.cta_group::2.kind::mxf8f6f4"
+          ".block_scale.scale_vec::1X [%t], %da, %db, %n, [%v], [%i], 0;\n");
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("a pair's scaled product takes each block's rows and each bank's columns") {
+  for (unsigned m : {256u, 128u}) {
+    Launched launch = pair_launch(m, true);
+    launch.watch(scaled_pair_text(m));
+    no_fault(launch);
+    auto out = launch.get<float>(0);
+    for (unsigned row = 0; row < m; ++row)
+      for (unsigned column = 0; column < 32; ++column) {
+        unsigned lane = row % 64 + 64 * (column / 16);
+        std::size_t at = m == 256 ? row * 32 + column : (row / 64 * 128 + lane) * 16 + column % 16;
+        double scale = std::ldexp(1.0, static_cast<int>(row % 4 + column / 4 % 4));
+        CHECK(static_cast<double>(out[at]) == expected(row, column) * scale);
+      }
+  }
 }
 
 TEST_CASE("a pair that is not synchronised reads the other block's half too early") {

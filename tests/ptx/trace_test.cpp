@@ -16,9 +16,11 @@ constexpr std::uint64_t input = 1u << 20, table = 2u << 20, output = 3u << 20;
 constexpr std::uint32_t blocks = 8;
 
 /// Blocks of 32 threads with an f32 each: %x of the input, %n of a known table, %y to the output.
-Traces traced(const std::string& body, std::uint64_t key = 1) {
+Traces traced(const std::string& body, std::uint64_t key = 1,
+              const std::string& target = "sm_90a") {
   std::string text =
-      ".version 9.0\n.target sm_90a\n.address_size 64\n"
+      ".version 9.0\n.target " + target +
+      "\n.address_size 64\n"
       ".visible .entry traced(.param .u64 px, .param .u64 pn, .param .u64 py)\n{\n"
       ".reg .b32 %c, %t, %i, %x, %n, %y, %r<9>;\n.reg .b64 %px, %pn, %py, %d<9>;\n"
       ".reg .b16 %h<9>;\n.reg .pred %p<9>;\n"
@@ -50,8 +52,8 @@ Traces traced(const std::string& body, std::uint64_t key = 1) {
   return trace_blocks(request);
 }
 
-std::size_t kinds(const std::string& body) {
-  Traces traces = traced(body);
+std::size_t kinds(const std::string& body, const std::string& target = "sm_90a") {
+  Traces traces = traced(body, 1, target);
   INFO(body);
   if (traces.trap) FAIL(print(*traces.trap));
   return traces.kinds.size();
@@ -107,6 +109,35 @@ TEST_CASE("control that asks for data ends the trace, and so does reading what w
   traces = traced("st.global.b32 [%py], %x;\nld.global.b32 %y, [%py];\n");
   REQUIRE(traces.trap);
   CHECK(traces.trap->kind == TrapKind::unsupported);
+}
+
+/// One tcgen05.mma of matrices that nobody knows, with scales from %r1, and its first column.
+std::string tensor_product(const std::string& kind, const std::string& behind,
+                           std::uint32_t idesc) {
+  return ".shared .align 1024 .b8 data[8192];\n.shared .align 8 .b64 bar;\n"
+         ".shared .align 4 .b32 base;\nmov.u32 %r2, base;\n"
+         "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r2], 64;\n"
+         "setp.eq.u32 %p1, %t, 0;\n@%p1 mbarrier.init.shared::cta.b64 [bar], 1;\nbar.sync 0;\n"
+         "ld.shared.b32 %r3, [base];\nadd.u32 %r4, %r3, 32;\n"
+         "tcgen05.st.sync.aligned.32x32b.x2.b32 [%r4], {%r1, %r1};\n"
+         "tcgen05.wait::st.sync.aligned;\nmov.u32 %r5, data;\nbfe.u32 %r5, %r5, 4, 14;\n"
+         "cvt.u64.u32 %d1, %r5;\nor.b64 %d1, %d1, " +
+         std::to_string(std::uint64_t{1} << 46 | std::uint64_t{16} << 32 | 8u << 16) +
+         ";\nmov.u32 %r6, " + std::to_string(idesc) + ";\n@%p1 tcgen05.mma" + kind +
+         " [%r3], %d1, %d1" + behind +
+         ", 0;\nmov.u32 %r2, bar;\ncvt.u64.u32 %d2, %r2;\n"
+         "@%p1 tcgen05.commit.cta_group::1.mbarrier::arrive::one.b64 [%d2];\n"
+         "wait: mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0;\n@!%p2 bra wait;\n"
+         "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%y}, [%r3];\ntcgen05.wait::ld.sync.aligned;\n"
+         "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r3, 64;\n";
+}
+
+TEST_CASE("known scales of a product of data tell blocks apart") {
+  const std::string scaled =
+      tensor_product(".cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::1X",
+                     ", %r6, [%r4], [%r4]", 8u / 8 << 17 | 1u << 23 | 1u << 27);
+  CHECK(kinds("mov.b32 %r1, 127;\n" + scaled, "sm_100a") == 1);
+  CHECK(kinds("add.u32 %r1, %n, 127;\n" + scaled, "sm_100a") == 2);
 }
 
 TEST_CASE("kinds do not depend on the key, and names do") {

@@ -1,5 +1,7 @@
 // How the operands of matrix products are written, and of what brings matrices to registers.
 
+#include <array>
+
 #include "ptx/fragment.h"
 #include "tests/witness/written_parts.h"
 
@@ -45,7 +47,40 @@ unsigned fragment_registers(std::string_view type, bool factor) {
   return factor || type == "f32" ? 8 : 4;
 }
 
+/// Registers of a matrix of integers: A, B, or with a blank C and D.
+std::size_t integer_registers(const Product& product, Type type, char which) {
+  std::array<std::size_t, 3> extents{};  // m, n, k
+  std::size_t i = 0;
+  for (char c : product.shape)
+    if (c >= '0' && c <= '9')
+      extents[i - 1] = extents[i - 1] * 10 + static_cast<std::size_t>(c - '0');
+    else
+      ++i;
+  auto [m, n, k] = extents;
+  std::size_t elements = which == 'a' ? m * k : which == 'b' ? k * n : m * n;
+  return elements * element_bits(type) / 1024;
+}
+
+std::optional<Texts> integer_wmma(const Instance& instance, const Product& product, Draw& draw) {
+  auto vector = [&](char which) {
+    Type type = which == ' '               ? Type::s32
+                : product.types.size() > 1 ? product.types[1]
+                                           : product.types[0];
+    return vector_of(Type::b32, integer_registers(product, type, which), draw);
+  };
+  if (instance.has("mma")) return Texts{vector(' '), vector('a'), vector('b'), vector(' ')};
+  bool shared = !instance.word_with("shared").empty();
+  std::string moved = vector(instance.has("a") ? 'a' : instance.has("b") ? 'b' : ' ');
+  std::string at = shared ? shared_address(draw) : global_address(draw);
+  Texts texts = instance.has("load") ? Texts{moved, at} : Texts{at, moved};
+  if (draw.one_in(2)) texts.push_back(draw.one_in(2) ? "128" : reg(Type::b32, draw));
+  return texts;
+}
+
 std::optional<Texts> wmma(const Instance& instance, Draw& draw) {
+  Product product = product_of(instance);
+  if (!product.types.empty() && !is_float(product.types[0]))
+    return integer_wmma(instance, product, draw);
   std::string_view type = name_of(instance.type);
   if (instance.has("mma"))
     return Texts{vector_of(Type::b32, fragment_registers(type, false), draw),
