@@ -8,6 +8,8 @@
 #include "base/json.h"
 #include "gpu_node/emulator.h"
 #include "kernels.h"
+#include "pipeline/figures.h"
+#include "tests/pipeline/kernel.h"
 
 namespace lathe::gpu_node {
 namespace {
@@ -130,6 +132,25 @@ TEST_CASE("a wrong value comes back with its class, element and both results") {
   CHECK(json["written_by"]["block"] == 7);
   CHECK(json["written_by"]["source"].get<std::string>().find("st.global") != std::string::npos);
   CHECK(verdict.evidence.place.line == json["written_by"]["line"].get<std::uint32_t>());
+}
+
+TEST_CASE("errors are told where the wide domain was asked, and nowhere else") {
+  auto with_body = [](const std::string& body) {
+    return lathe::kernel_with("add.f32 %f2, %f1, %f1;", body);
+  };
+  std::string rounded = with_body("add.f32 %f2, %f1, 0f461C4000;\n  sub.f32 %f2, %f2, 0f461C4000;");
+  auto contract = lathe::kernel_contract(lathe::kernel_toml, rounded);
+  Step<Tested> same = test(sanitized(contract, rounded), {});
+  REQUIRE(same.passed());
+  CHECK(same.passed()->difference_max == 0);
+  CHECK_FALSE(same.passed()->candidate_error_max);
+  CHECK(Json::parse(figures(*same.passed()))["reference_error_max"].is_null());
+  // Beyond the tolerance of what the reference gives, and as near to the reals as can be.
+  Step<Tested> better = test(sanitized(contract, with_body("mov.f32 %f2, %f1;")), {});
+  REQUIRE(better.passed());
+  CHECK(better.passed()->difference_max > 1e-4);
+  CHECK(better.passed()->candidate_error_max == 0);
+  CHECK(better.passed()->reference_error_max > 1e-4);
 }
 
 TEST_CASE("a store over the input is rejected with the tensor's name") {
