@@ -110,6 +110,8 @@ TEST_CASE("a dropped barrier is a race that names both lines, threads and the pl
   CHECK(verdict.gate == "sanitize");
   CHECK(verdict.code == "race");
   CHECK(verdict.evidence.place.line > 0);
+  // Which comes first is what nothing decides, so that the sentence says neither.
+  CHECK(verdict.evidence.reason.find("have no order between them") != std::string::npos);
   Json json = Json::parse(verdict.evidence.json);
   const Json& finding = json["findings"][0];
   CHECK(finding["space"] == "shared");
@@ -164,12 +166,30 @@ TEST_CASE("a store behind the end of the output is out of bounds") {
   Verdict verdict = judge(small("sum_8x512_fp16_sm_89"), mistake("sum_extra_write"));
   CHECK(verdict.gate == "sanitize");
   CHECK(verdict.code == "out_of_bounds");
+  CHECK(verdict.evidence.reason.find("it is at byte 16 of `y`, which has 16") != std::string::npos);
 }
 
 TEST_CASE("a wait that is too short is seen under the latest schedule") {
   Verdict verdict = judge(small("gemm_128x128x64_fp16_sm_89"), mistake("gemm_short_wait"));
   CHECK(verdict.gate == "sanitize");
   CHECK(verdict.code == "race");
+  CHECK(verdict.evidence.reason.find("what the cp.async of line ") != std::string::npos);
+}
+
+TEST_CASE("a copy into what a product still reads is told as that, by the product's name") {
+  auto contract = contract_at("suite/contracts/gemm_fp16_sm_90a");
+  std::string wait = "wgmma.wait_group.sync.aligned 1", ptx = contract->reference;
+  std::size_t at = ptx.find(wait);
+  REQUIRE(at != std::string::npos);
+  Limits few;
+  few.blocks_max = 1;
+  Step<Sanitized> step =
+      sanitize(assembled(contract, ptx.replace(at + wait.size() - 1, 1, "2")), few);
+  REQUIRE(step.rejected());
+  const std::string& reason = step.rejected()->evidence.reason;
+  INFO(reason);
+  CHECK(reason.find("writes where the wgmma.mma_async of line ") != std::string::npos);
+  CHECK(reason.find("may still be reading") != std::string::npos);
 }
 
 TEST_CASE("a kernel with copies is run with late copies too, and one without is not") {
@@ -299,6 +319,13 @@ TEST_CASE("a contract's reference stays inside its tensors, and one block more i
   CHECK(tried.error().fault == Fault::malformed);
   CHECK(tried.error().what.find("out_of_bounds in block 8") != std::string::npos);
   CHECK(tried.error().place.line > 0);
+  CHECK(tried.error().remedy.find("grid") != std::string::npos);
+  auto without = std::make_shared<Contract>(*contract);
+  without->launch.dynamic_shared_bytes = 0;
+  tried = try_reference(without, {});
+  REQUIRE_FALSE(tried.has_value());
+  CHECK(tried.error().what.find("a block has 0 bytes of shared memory") != std::string::npos);
+  CHECK(tried.error().remedy.find("launch.dynamic_shared_bytes") != std::string::npos);
   auto cases = std::make_shared<Contract>(*contract);
   cases->cases.push_back({"long", wide->launch, contract->parameters, contract->tensors});
   tried = try_reference(cases, {});
