@@ -140,7 +140,8 @@ TEST_CASE("errors are told where the wide domain was asked, and nowhere else") {
   auto with_body = [](const std::string& body) {
     return lathe::kernel_with("add.f32 %f2, %f1, %f1;", body);
   };
-  std::string rounded = with_body("add.f32 %f2, %f1, 0f461C4000;\n  sub.f32 %f2, %f2, 0f461C4000;");
+  std::string rounded =
+      with_body(".reg .b16 %h<2>;\n  cvt.rn.f16.f32 %h1, %f1;\n  cvt.f32.f16 %f2, %h1;");
   auto contract = lathe::kernel_contract(lathe::kernel_toml, rounded);
   Step<Tested> same = test(sanitized(contract, rounded), {});
   REQUIRE(same.passed());
