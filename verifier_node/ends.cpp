@@ -12,11 +12,20 @@ namespace {
 /// many.
 constexpr std::uint64_t steps_floor = 4'000'000, steps_factor = 50;
 
+/// Whether anything is carried out twice.
+bool goes_back(const ptx::Program& program) {
+  for (std::uint32_t i = 0; i < program.operations.size(); ++i) {
+    const ptx::Operation& op = program.operations[i];
+    if (op.effect == ptx::Effect::branch && op.target <= i) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 /// The candidate's first block beside blocks of the reference, where no limit was given.
 Result<Done> Verifier::check_end() {
-  if (options_->steps_max != 0) return Done{};
+  if (options_->steps_max != 0 || !goes_back(sides_.candidate.program)) return Done{};
   if (Result<Done> ready = replay_.use_inputs(InputClass::declared, 1); !ready)
     return ready.error();
   std::uint64_t block = candidate_range_.begin;
