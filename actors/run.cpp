@@ -275,10 +275,11 @@ Result<RunEnd> lower(const LowerRequest& request) {
 Result<RunEnd> resume(std::optional<std::uint64_t> number, const World& world) {
   std::error_code code;
   if (!std::filesystem::exists(world.store, code))
-    return Error{Fault::malformed,
+    return Error{Fault::unavailable,
                  "there is no store here, so there is no run to go on with",
                  "start one with lathe lower, or name its store with --store",
-                 {world.store.string(), 0, 0}};
+                 {world.store.string(), 0, 0},
+                 Absent::file};
   Result<std::unique_ptr<store::Store>> store =
       open_store(world.store, number ? "lathe resume " + std::to_string(*number) : "lathe resume");
   if (!store) return store.error();

@@ -127,8 +127,11 @@ void App::add_flag(const std::string& name, bool& value, const std::string& help
   app_->add_flag(name, value, help);
 }
 
-App* App::add_subcommand(const std::string& name, const std::string& help) {
-  owned_.push_back(std::make_unique<App>(*app_->add_subcommand(name, help)));
+App* App::add_subcommand(const std::string& name, const std::string& help,
+                         const std::string& example) {
+  CLI::App* part = app_->add_subcommand(name, help);
+  part->footer("Example: " + example);  // Else it were that of the whole.
+  owned_.push_back(std::make_unique<App>(*part));
   return owned_.back().get();
 }
 void App::require_subcommand() { app_->require_subcommand(1); }

@@ -61,7 +61,7 @@ class App {
   void add_flag(const std::string& name, bool& value, const std::string& help);
 
   /// Owned by this one.
-  App* add_subcommand(const std::string& name, const std::string& help);
+  App* add_subcommand(const std::string& name, const std::string& help, const std::string& example);
   /// One of the subcommands must be given.
   void require_subcommand();
   /// Whether the command line named it.

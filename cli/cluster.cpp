@@ -65,15 +65,19 @@ int run_revoke(const Options& options) {
 
 Body declare_cluster(App& app) {
   auto options = std::make_shared<Options>();
-  options->init = app.add_subcommand("init", "make a farm's authority, certificate and keys");
+  options->init = app.add_subcommand("init", "make a farm's authority, certificate and keys",
+                                     "lathe cluster init farm");
   options->init->add_option("directory", options->directory, "the folder to make").required();
-  options->admit = app.add_subcommand("admit", "write the bundle with which one node joins");
+  options->admit =
+      app.add_subcommand("admit", "write the bundle with which one node joins",
+                         "lathe cluster admit node1 --dir farm --address 10.0.0.1:4700");
   options->admit->add_option("name", options->name, "the node's name").required();
   options->admit->add_option("--dir", options->directory, "the farm's folder").required();
   options->admit->add_option("--address", options->address, "the coordinator's HOST:PORT")
       .required();
   options->admit->add_option("--out", options->out, "the bundle's file (default: NAME.bundle)");
-  options->revoke = app.add_subcommand("revoke", "refuse a node from now on");
+  options->revoke = app.add_subcommand("revoke", "refuse a node from now on",
+                                       "lathe cluster revoke node1 --dir farm");
   options->revoke->add_option("name", options->name, "the node's name").required();
   options->revoke->add_option("--dir", options->directory, "the farm's folder").required();
   for (App* one : {options->init, options->admit, options->revoke})

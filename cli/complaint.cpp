@@ -35,6 +35,20 @@ std::string place_of(const Place& place) {
   return text + " ";
 }
 
+/// What a name holds that a terminal would obey, or a text end at, is shown by its number.
+std::string printable(const std::string& text) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string out;
+  for (char c : text) {
+    auto byte = static_cast<unsigned char>(c);
+    if ((byte >= 0x20 && byte != 0x7F) || c == '\n' || c == '\t')
+      out += c;
+    else
+      out += std::string("\\x") + digits[byte >> 4] + digits[byte & 15];
+  }
+  return out;
+}
+
 std::string caret_under(const std::string& line, std::uint32_t column) {
   std::string blank;
   for (std::size_t i = 0; i + 1 < column && i < line.size(); ++i)
@@ -72,13 +86,13 @@ int say(int status, const std::vector<Error>& errors, Form form) {
 }  // namespace
 
 std::string complaint(const Error& error) {
-  std::string text = place_of(error.place) + "error: " + error.what + "\n";
+  std::string text = place_of(error.place) + "error: " + printable(error.what) + "\n";
   std::string line = line_of(error.place);
   if (!line.empty() && line.size() <= shown_columns_max) {
     text += "  " + line + "\n";
     if (error.place.column != 0) text += "  " + caret_under(line, error.place.column) + "\n";
   }
-  if (!error.remedy.empty()) text += "help: " + error.remedy + "\n";
+  if (!error.remedy.empty()) text += "help: " + printable(error.remedy) + "\n";
   return text;
 }
 

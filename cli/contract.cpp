@@ -158,9 +158,11 @@ int show(const Options& options) {
 Body declare_contract(App& app) {
   auto options = std::make_shared<Options>();
   app.require_subcommand();
-  App* checks = app.add_subcommand("check", "whether a contract can mean anything");
+  App* checks = app.add_subcommand("check", "whether a contract can mean anything",
+                                   "lathe contract check suite/contracts/sum_fp16_sm_90a");
   checks->add_option("directories", options->directories, "contract directories").required();
-  App* shows = app.add_subcommand("show", "its canonical text and identity");
+  App* shows = app.add_subcommand("show", "its canonical text and identity",
+                                  "lathe contract show suite/contracts/sum_fp16_sm_90a");
   shows->add_option("directory", options->directories, "contract directory").required().expected(1);
   for (App* one : {checks, shows})
     one->add_flag("--json", options->json, "one JSON document on standard output");

@@ -1,5 +1,8 @@
 // The program: finds the subcommand, runs it, and turns what it says into an exit status.
 
+#include <fcntl.h>
+#include <poll.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
@@ -97,11 +100,32 @@ int run(int count, char** words) {
   return exit_usage;
 }
 
+/// Of those that are closed the next file that is opened would take the place, and get what is
+/// printed. What is opened instead refuses it.
+void hold_standard_files() {
+  for (int file : {0, 1, 2})
+    if (::fcntl(file, F_GETFD) == -1) [[maybe_unused]]
+      int opened = ::open("/dev/null", file == 0 ? O_WRONLY : O_RDONLY);
+}
+
+/// Nothing where the reader of a pipe has heard enough.
+void complain_of_output() {
+  pollfd output{1, POLLOUT, 0};
+  if (::poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0) return;
+  std::fputs(complaint({Fault::unavailable,
+                        "standard output cannot be written",
+                        "is the disk full, or the file closed?",
+                        {}})
+                 .c_str(),
+             stderr);
+}
+
 }  // namespace
 }  // namespace lathe::cli
 
 int main(int count, char** words) {
   std::signal(SIGPIPE, SIG_IGN);
+  lathe::cli::hold_standard_files();
   int status = lathe::cli::exit_own_fault;
   try {
     status = lathe::cli::run(count, words);
@@ -110,6 +134,7 @@ int main(int count, char** words) {
   }
   // A write that failed before the last one has left its mark only.
   bool lost = std::fflush(nullptr) != 0 || std::ferror(stdout) != 0;
+  if (lost) lathe::cli::complain_of_output();
   if (lost && status == lathe::cli::exit_done) status = lathe::cli::exit_io;
   // All that must end in order has ended; threads that wait for a frozen peer do not hold us up.
   std::_Exit(status);

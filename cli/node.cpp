@@ -32,10 +32,11 @@ Body declare_node(App& app) {
     request.slots = options->slots;
     request.wait_ms = static_cast<std::uint64_t>(options->wait_seconds * 1000);
     request.tell = make_progress(options->quiet ? Loudness::quiet : Loudness::verbose);
-    request.stop = &stop_on_interrupt();
+    const std::atomic<int>& stop = stop_on_interrupt(Interrupted::node);
+    request.stop = &stop;
     Result<Done> served = actors::serve_node(request);
     if (!served) return complain(served.error(), form_of(options->json));
-    bool interrupted = stop_on_interrupt() != 0;
+    bool interrupted = stop != 0;
     if (!options->quiet && !interrupted) std::fputs("lathe: the run is over\n", stderr);
     int said = exit_done;
     if (options->json)

@@ -13,12 +13,14 @@ namespace lathe::cli {
 namespace {
 
 std::atomic<int> stop_flag{0};
+std::atomic<bool> of_node{false};
 
 void on_interrupt(int) {
   if (stop_flag.fetch_add(1) > 0) ::_exit(exit_interrupted);
-  constexpr char text[] =
-      "\nlathe: ending after this round; again to end at once (lathe resume goes on)\n";
-  [[maybe_unused]] ssize_t ignored = ::write(2, text, sizeof text - 1);
+  std::string_view text =
+      of_node ? "\nlathe: leaving the farm; again to end at once\n"
+              : "\nlathe: ending after this round; again to end at once (lathe resume goes on)\n";
+  [[maybe_unused]] ssize_t ignored = ::write(2, text.data(), text.size());
 }
 
 std::string member(const Json& json, const char* name) {
@@ -78,7 +80,8 @@ std::function<void(const std::string&, const std::string&)> make_progress(Loudne
   };
 }
 
-const std::atomic<int>& stop_on_interrupt() {
+const std::atomic<int>& stop_on_interrupt(Interrupted what) {
+  of_node = what == Interrupted::node;
   std::signal(SIGINT, on_interrupt);
   std::signal(SIGTERM, on_interrupt);
   return stop_flag;

@@ -4,6 +4,7 @@
 // --verbose.
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -17,7 +18,9 @@ enum class Loudness { quiet, normal, verbose };
 std::function<void(const std::string& kind, const std::string& json)> make_progress(
     Loudness loudness);
 
-/// Ctrl-C: the first raises the flag, the second ends the process at once with status 130.
-const std::atomic<int>& stop_on_interrupt();
+/// Ctrl-C: the first raises the flag and says what ends, the second ends the process at once with
+/// status 130.
+enum class Interrupted : std::uint8_t { run, node };
+const std::atomic<int>& stop_on_interrupt(Interrupted what);
 
 }  // namespace lathe::cli

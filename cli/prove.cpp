@@ -5,6 +5,7 @@
 #include "base/files.h"
 #include "cli/complaint.h"
 #include "cli/exit_status.h"
+#include "cli/found_candidate.h"
 #include "cli/store_place.h"
 #include "cli/subcommand.h"
 #include "cli/verification.h"
@@ -46,27 +47,14 @@ struct Subject {
 Result<Subject> find(const store::Store& store, const std::string& digits) {
   Result<FoundCandidate> candidate = find_candidate(store, digits);
   if (!candidate) return candidate.error();
-  const auto& [key, record] = *candidate;
-  Result<std::string> ptx = store.blob(record.ptx);
-  if (!ptx) return ptx.error();
-  Result<Contract> contract = store::kept_contract(store, key.contract);
+  Result<Contract> contract = store::kept_contract(store, candidate->key.contract);
   if (!contract) return contract.error();
-  return Subject{key.candidate, *std::move(ptx), *std::move(contract)};
-}
-
-bool are_digits(const std::string& text) {
-  return !text.empty() && text.find_first_not_of("0123456789abcdef") == std::string::npos;
+  return Subject{candidate->key.candidate, std::move(candidate->ptx), *std::move(contract)};
 }
 
 int run(const Options& options) {
   Form form = form_of(options.how.json);
-  if (!are_digits(options.candidate))
-    return complain_with(exit_usage,
-                         {Fault::malformed,
-                          "`" + options.candidate + "` is not the beginning of a digest",
-                          "give the first hexadecimal digits that lathe frontier shows",
-                          {}},
-                         form);
+  if (auto wrong = no_digits(options.candidate)) return complain_with(exit_usage, *wrong, form);
   Result<std::unique_ptr<store::Store>> store = look_at_store(options.store);
   if (!store) return complain(store.error(), form);
   Result<Subject> subject = find(**store, options.candidate);

@@ -244,25 +244,29 @@ Body declare_ptx(App& app) {
   auto options = std::make_shared<Options>();
   auto launch = std::make_shared<PtxRunOptions>();
   app.require_subcommand();
-  App* references = app.add_subcommand("reference", "the forms of an instruction");
+  App* references = app.add_subcommand("reference", "the forms of an instruction",
+                                       "lathe ptx reference add.rn.f32");
   references->add_option("opcode", options->opcode, "add, or with modifiers: add.rn.f32");
   references->add_option("--target", options->target, "sm_89, sm_90a, sm_100a; else any");
   references->add_option("--isa", options->isa, "the .version of the module");
   references->add_flag("--document", options->document, "the whole table as docs/FORMS.md");
-  App* formats = app.add_subcommand("fmt", "a file's normal form");
+  App* formats = app.add_subcommand("fmt", "a file's normal form", "lathe ptx fmt kernel.ptx");
   formats->add_option("file", options->file, "PTX, or - for standard input").required();
-  App* explains = app.add_subcommand("explain", "each instruction with its form");
+  App* explains = app.add_subcommand("explain", "each instruction with its form",
+                                     "lathe ptx explain kernel.ptx:42");
   explains->add_option("file", options->file, "PTX or PTX:LINE, or - for standard input")
       .required();
   for (App* one : {references, formats, explains})
     one->add_flag("--json", options->json, "one JSON document on standard output");
-  App* runs = app.add_subcommand("run", "executes an entry on the emulated device");
+  App* runs = app.add_subcommand("run", "executes an entry on the emulated device",
+                                 "lathe ptx run kernel.ptx --contract DIR --blocks 1");
   runs->add_option("file", launch->file, "PTX, or - for standard input").required();
   runs->add_option("--contract", launch->contract, "contract directory").required();
   runs->add_option("--out", launch->out, "where each output goes as raw bytes: DIR/<tensor>.bin");
   runs->add_option("--inputs", launch->inputs, "declared, or a class such as cancellation");
   runs->add_option("--seed", launch->seed, "of the inputs");
   runs->add_option("--blocks", launch->blocks, "runs so many blocks, not the whole grid");
+  runs->add_option("--steps", launch->steps, "warp instructions of a block at most; 0: no limit");
   runs->add_flag("--json", launch->json, "one JSON document on standard output");
   return [options, launch, references, formats, runs] {
     if (references->parsed()) return reference(*options);

@@ -12,10 +12,12 @@
 #include "cli/document.h"
 #include "cli/exit_status.h"
 #include "cli/input_file.h"
+#include "cli/waiting.h"
 #include "gpu_node/emulator.h"
 #include "pipeline/admission.h"
 #include "ptx/module.h"
 #include "ptx/program.h"
+#include "ptx/trap_place.h"
 
 namespace lathe::cli {
 namespace {
@@ -37,12 +39,15 @@ Result<ptx::Program> program_of(const std::string& file, const Contract& contrac
 }
 
 /// A trap is a definite no, but where the machine does not model something.
-int say_trap(const ptx::Trap& trap, const std::string& file, Form form) {
-  bool unsure = trap.kind == ptx::TrapKind::unsupported || trap.kind == ptx::TrapKind::exhausted;
+int say_trap(const ptx::Trap& trap, const gpu_node::EmulatedDevice& device,
+             const ptx::Program& program, const std::string& file, Form form) {
+  bool exhausted = trap.kind == ptx::TrapKind::exhausted;
+  bool unsure = trap.kind == ptx::TrapKind::unsupported || exhausted;
   Error error{unsure ? Fault::unsupported : Fault::malformed,
-              std::string(ptx::name_of(trap.kind)) + ": " + trap.what + " (block " +
+              std::string(ptx::name_of(trap.kind)) + ": " +
+                  ptx::sentence(trap, program, device.shape(), device.buffers()) + " (block " +
                   std::to_string(trap.block) + ", thread " + std::to_string(trap.thread) + ")",
-              "",
+              exhausted ? "is there a loop without end? --steps allows more" : "",
               {file, trap.line, trap.column}};
   return complain_with(unsure ? exit_undecided : exit_no, error, form);
 }
@@ -74,6 +79,7 @@ Result<Done> keep(const std::string& folder, const std::string& name, std::strin
 
 gpu_node::LaunchOptions launch_of(const PtxRunOptions& options, const Contract& contract) {
   gpu_node::LaunchOptions launch;
+  launch.steps_max = options.steps;
   if (options.blocks != 0) {
     launch.blocks = gpu_node::sample_blocks(contract.launch, options.blocks, options.seed);
   } else {
@@ -135,9 +141,13 @@ int run_ptx(const PtxRunOptions& options) {
   if (!program) return complain(program.error(), form);
   gpu_node::EmulatedDevice device(opened.contract, *inputs, options.seed);
   gpu_node::LaunchOptions launch = launch_of(options, contract);
+  Waiting waiting(false);
+  waiting.begin("run");
   Result<gpu_node::Launched> launched = device.launch(*program, launch);
-  if (!launched) return complain(launched.error(), form);
-  if (launched->trap) return say_trap(*launched->trap, options.file, form);
+  if (!launched) return waiting.clear(), complain(launched.error(), form);
+  waiting.begin("");
+  waiting.clear();
+  if (launched->trap) return say_trap(*launched->trap, device, *program, options.file, form);
   Result<Json> json = results(options, contract, launch.blocks.size(), *launched);
   if (!json) return complain(json.error(), form);
   if (options.json) return print_document(*json);

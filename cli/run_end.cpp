@@ -50,12 +50,14 @@ Result<Address> parse_address(const std::string& text) {
   std::size_t colon = text.rfind(':');
   Address address;
   if (colon == std::string::npos || colon == 0)
-    return Error{Fault::malformed, "an address is HOST:PORT, not " + text, "", {}};
+    return Error{
+        Fault::malformed, "an address is HOST:PORT, not " + text, "for instance 10.0.0.1:4700", {}};
   address.host = text.substr(0, colon);
   const char* end = text.data() + text.size();
   auto [rest, code] = std::from_chars(text.data() + colon + 1, end, address.port);
   if (code != std::errc{} || rest != end)
-    return Error{Fault::malformed, "an address is HOST:PORT, not " + text, "", {}};
+    return Error{
+        Fault::malformed, "an address is HOST:PORT, not " + text, "for instance 10.0.0.1:4700", {}};
   return address;
 }
 
@@ -67,7 +69,7 @@ Result<actors::World> make_world(const RunOptions& options) {
   world.tell = make_progress(options.quiet     ? Loudness::quiet
                              : options.verbose ? Loudness::verbose
                                                : Loudness::normal);
-  world.stop = &stop_on_interrupt();
+  world.stop = &stop_on_interrupt(Interrupted::run);
   if (options.listen.empty() != options.cluster.empty())
     return Error{Fault::malformed,
                  "--listen and --cluster belong together",

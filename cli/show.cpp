@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "cli/complaint.h"
 #include "cli/exit_status.h"
+#include "cli/found_candidate.h"
 #include "cli/frontier_view.h"
 #include "cli/store_place.h"
 #include "cli/subcommand.h"
@@ -21,20 +22,15 @@ struct Options {
   bool json = false, ptx = false;
 };
 
-struct Found {
-  store::CandidateKey key;
-  store::CandidateRecord record;
-  std::string ptx, parent_ptx;
+struct Found : FoundCandidate {
+  std::string parent_ptx;
   std::vector<Verdict> verdicts;
 };
 
 Result<Found> find(const store::Store& store, const std::string& digits) {
   Result<FoundCandidate> candidate = find_candidate(store, digits);
   if (!candidate) return candidate.error();
-  Found found{candidate->first, candidate->second, {}, {}, {}};
-  Result<std::string> ptx = store.blob(found.record.ptx);
-  if (!ptx) return ptx.error();
-  found.ptx = *std::move(ptx);
+  Found found{*std::move(candidate), {}, {}};
   auto parent = store.get(store::CandidateKey{found.key.contract, found.record.parent});
   if (parent && *parent) {
     if (Result<std::string> text = store.blob((*parent)->ptx)) found.parent_ptx = *std::move(text);
@@ -71,10 +67,13 @@ Json json_of(const Found& found) {
 }
 
 void print_text(const Found& found) {
-  std::printf("candidate %s  (round %llu, branch %llu, %s, %s)\n%s\n",
-              hex(found.key.candidate).c_str(), static_cast<unsigned long long>(found.record.round),
-              static_cast<unsigned long long>(found.record.branch), found.record.subagent.c_str(),
-              found.record.family.c_str(), found.record.explanation.c_str());
+  const store::CandidateRecord& record = found.record;
+  std::string origin = record.family;
+  if (!record.subagent.empty())
+    origin = "round " + std::to_string(record.round) + ", branch " + std::to_string(record.branch) +
+             ", " + record.subagent + ", " + record.family;
+  std::printf("candidate %s  (%s)\n%s\n", hex(found.key.candidate).c_str(), origin.c_str(),
+              record.explanation.c_str());
   for (const Verdict& verdict : found.verdicts)
     std::printf("  %s: %s %s\n    %s\n", std::string(name_of(verdict.gate)).c_str(),
                 std::string(name_of(verdict.answer)).c_str(),
@@ -83,18 +82,9 @@ void print_text(const Found& found) {
   std::printf("%s", ptx::diff(found.parent_ptx, found.ptx).c_str());
 }
 
-bool are_digits(const std::string& text) {
-  return !text.empty() && text.find_first_not_of("0123456789abcdef") == std::string::npos;
-}
-
 int run(const Options& options) {
-  if (!are_digits(options.candidate))
-    return complain_with(exit_usage,
-                         {Fault::malformed,
-                          "`" + options.candidate + "` is not the beginning of a digest",
-                          "give the first hexadecimal digits that lathe frontier shows",
-                          {}},
-                         form_of(options.json));
+  if (auto wrong = no_digits(options.candidate))
+    return complain_with(exit_usage, *wrong, form_of(options.json));
   Result<std::unique_ptr<store::Store>> store = look_at_store(options.store);
   if (!store) return complain(store.error(), form_of(options.json));
   Result<Found> found = find(**store, options.candidate);

@@ -39,7 +39,8 @@ int run_export(const Options& options) {
 
 Body declare_store(App& app) {
   auto options = std::make_shared<Options>();
-  App* out = app.add_subcommand("export", "rounds, verdicts, ledger and frontier as JSON lines");
+  App* out = app.add_subcommand("export", "rounds, verdicts, ledger and frontier as JSON lines",
+                                "lathe store export --store S");
   out->add_option("--store", options->store, "folder of the store");
   out->add_option("--contract", options->contract, "only this one");
   app.require_subcommand();

@@ -1,7 +1,6 @@
 #include "cli/store_place.h"
 
 #include "base/environment.h"
-#include "store/deeds.h"
 
 namespace lathe::cli {
 
@@ -23,18 +22,6 @@ Result<std::unique_ptr<store::Store>> look_at_store(const std::string& flag) {
                  {place.string(), 0, 0},
                  Absent::file};
   return store::Store::open_reader(place);
-}
-
-Result<FoundCandidate> find_candidate(const store::Store& store, const std::string& digits) {
-  auto candidates = store::find_candidates(store, digits);
-  if (!candidates) return candidates.error();
-  if (candidates->size() != 1)
-    return Error{Fault::malformed,
-                 candidates->empty() ? "no candidate begins with " + digits
-                                     : "more than one candidate begins with " + digits,
-                 "lathe frontier lists the admitted ones",
-                 {}};
-  return candidates->front();
 }
 
 }  // namespace lathe::cli

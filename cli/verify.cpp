@@ -163,7 +163,24 @@ unsigned long long number(const Json& json, const char* name) {
   return json.value(name, std::uint64_t{0});
 }
 
+/// A value that differs, with both: what a person looks for first.
+void print_witness(const Json& witness) {
+  if (witness.value("kind", "") != "value" || !witness.contains("reference_value")) return;
+  auto text = [&](const char* name) {
+    const Json& value = witness[name];
+    return value.is_string() ? value.get<std::string>() : value.dump();
+  };
+  std::string index;
+  for (const Json& each : witness.value("index", Json::array()))
+    index += (index.empty() ? "" : ", ") + each.dump();
+  std::printf("witness: %s[%s] is %s where the reference has %s (inputs: %s, seed %llu)\n",
+              witness.value("tensor", "").c_str(), index.c_str(), text("candidate_value").c_str(),
+              text("reference_value").c_str(), witness.value("input_class", "").c_str(),
+              number(witness, "input_seed"));
+}
+
 void print_figures(const Json& said) {
+  if (auto found = said.find("witness"); found != said.end()) print_witness(*found);
   if (auto found = said.find("scope"); found != said.end())
     std::printf("blocks %llu of %llu, outputs compared %llu, points %llu\n",
                 number(*found, "blocks"), number(*found, "blocks_total"),
@@ -249,6 +266,13 @@ std::vector<std::string> words_of(const Options& options) {
 
 int verify_files(const Options& options) {
   Form form = form_of(options.json);
+  if (options.reference == "-" && options.candidate == "-")
+    return complain_with(exit_usage,
+                         Error{Fault::malformed,
+                               "standard input cannot be both files",
+                               "name a file for one of the two",
+                               {}},
+                         form);
   Opened opened = open_contract(options.contract);
   if (opened.contract == nullptr) return complain(opened.errors, form);
   Side a, b;

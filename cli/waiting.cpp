@@ -58,7 +58,8 @@ void Waiting::clear() {
 std::string Waiting::line(Clock::time_point now) const {
   auto spent = std::chrono::duration_cast<seconds>(now - begun_).count();
   std::string text = "lathe: " + phase_ + ", " + std::to_string(spent) + " s";
-  if (total_ == 0 || done_ == 0) return text;
+  // Of less than a hundredth nobody can tell how long the rest takes.
+  if (total_ == 0 || 100 * done_ < total_) return text;
   text += ", " + std::to_string(100 * done_ / total_) + " %";
   auto left = static_cast<std::uint64_t>(spent) * (total_ - std::min(done_, total_)) / done_;
   return text + ", about " + std::to_string(left) + " s left";

@@ -166,7 +166,7 @@ Result<Bundle> admit_node(const fs::path& directory, const std::string& name,
   if (!is_name(name))
     return Error{Fault::malformed,
                  "a node's name has 1 to 63 letters, digits, dots, dashes and underscores",
-                 "",
+                 "name it after its machine, for instance node1",
                  {}};
   fs::path file = admission_file(directory, name);
   std::error_code code;
@@ -194,7 +194,10 @@ Result<Done> revoke_node(const fs::path& directory, const std::string& name) {
   fs::path file = admission_file(directory, name);
   std::error_code code;
   if (!is_name(name) || !fs::exists(file, code))
-    return Error{Fault::malformed, "no node named " + name + " was admitted", "", {}};
+    return Error{Fault::malformed,
+                 "no node named " + name + " was admitted",
+                 "nodes/ in the farm's folder has a file for each that was",
+                 {}};
   Result<Admission> admission = read_admission(file);
   if (!admission) return admission.error();
   admission->revoked = true;
@@ -236,6 +239,7 @@ Result<Bundle> open_bundle(const fs::path& file, std::uint64_t now_s) {
   if (!bundle) {
     Error error = bundle.error();
     error.what = "not a node's bundle: " + error.what;
+    error.remedy = "lathe cluster admit writes bundles";
     error.place.file = file.string();
     return error;
   }

@@ -70,8 +70,10 @@ class Comparer {
     if (wide_.empty() && same_bits(at)) return;
     double r = element_at(tensor_.dtype, reference_, at);
     double c = element_at(tensor_.dtype, candidate_, at);
-    double w = wide_.empty() || !std::isfinite(wide_[at]) ? r : wide_[at];
+    bool knows = !wide_.empty() && std::isfinite(wide_[at]);
+    double w = knows ? wide_[at] : r;
     double allowed = 0;
+    if (is_float(tensor_.dtype)) note(r, c, w, knows);
     // What is the reference's own result holds, however far that is from the wide one.
     bool good = is_float(tensor_.dtype) && holds(r, c, w, allowed);
     if (good || same_bits(at)) return;
@@ -88,6 +90,17 @@ class Comparer {
     return element_at(tensor_.dtype, reference_, at) == element_at(tensor_.dtype, candidate_, at);
   }
 
+  void note(double r, double c, double w, bool knows) {
+    if (!std::isfinite(r) || !std::isfinite(c)) return;
+    auto raise = [](std::optional<double>& most, double error) {
+      most = std::max(most.value_or(0), error);
+    };
+    comparison_.difference_max = std::max(comparison_.difference_max, std::fabs(c - r));
+    if (!knows) return;
+    raise(comparison_.candidate_error_max, std::fabs(c - w));
+    raise(comparison_.reference_error_max, std::fabs(r - w));
+  }
+
   bool holds(double r, double c, double w, double& allowed) {
     allowed = tolerance_.absolute + tolerance_.relative * std::fabs(w);
     if (specials_ == Specials::alike && std::isnan(r)) return true;
@@ -99,11 +112,8 @@ class Comparer {
     // Where the reference has no finite result its own error would excuse anything at all, so only
     // the wide result can vouch for a finite one.
     if (!std::isfinite(r)) return std::isfinite(w) && std::fabs(c - w) <= allowed;
-    double error = std::fabs(c - w), own = std::fabs(r - w);
-    allowed = std::max(allowed, tolerance_.error_factor * own);
-    comparison_.candidate_error_max = std::max(comparison_.candidate_error_max, error);
-    comparison_.reference_error_max = std::max(comparison_.reference_error_max, own);
-    return error <= allowed;
+    allowed = std::max(allowed, tolerance_.error_factor * std::fabs(r - w));
+    return std::fabs(c - w) <= allowed;
   }
 
   /// Whether the reference overflows in other elements, about as often as the candidate does where

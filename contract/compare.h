@@ -24,9 +24,11 @@ struct Mismatch {
 
 struct Comparison {
   std::uint64_t compared = 0, failing = 0;
-  std::optional<Mismatch> first;   // The first failing element in index order.
-  double candidate_error_max = 0;  // max |c - w|, over finite elements.
-  double reference_error_max = 0;  // max |r - w|.
+  std::optional<Mismatch> first;  // The first failing element in index order.
+  double difference_max = 0;      // max |c - r|, over finite elements.
+  /// max |c - w| and max |r - w|, over those that the wide result knows; absent where it knows
+  /// none.
+  std::optional<double> candidate_error_max, reference_error_max;
 };
 
 enum class Specials : std::uint8_t { told_apart, alike };

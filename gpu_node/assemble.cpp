@@ -11,6 +11,7 @@
 #include "gpu_node/diagnostics.h"
 #include "gpu_node/targets.h"
 #include "ptx/isa.h"
+#include "ptx/program.h"
 
 namespace lathe::gpu_node {
 namespace {
@@ -68,6 +69,14 @@ Json describe(const Diagnostic& diagnostic, const Screened& candidate, std::uint
   return entry;
 }
 
+/// What decoding says of the line, in whose words a name that is not declared is named.
+std::string decoded_complaint(const Screened& candidate, std::uint32_t line) {
+  if (line == 0 || !candidate.module) return {};
+  Result<ptx::Program> program = ptx::decode(*candidate.module, candidate.contract->entry);
+  if (program || program.error().place.line != line) return {};
+  return program.error().what;
+}
+
 Evidence complaint(const std::vector<Diagnostic>& diagnostics, const Screened& candidate,
                    const Assembler& assembler) {
   Evidence evidence;
@@ -85,6 +94,8 @@ Evidence complaint(const std::vector<Diagnostic>& diagnostics, const Screened& c
     json["complaints"].push_back(describe(diagnostic, candidate, column));
     if (!evidence.reason.empty()) continue;
     evidence.reason = "the assembler refuses it: " + diagnostic.text;
+    if (std::string more = decoded_complaint(candidate, diagnostic.line); !more.empty())
+      evidence.reason += "; " + more;
     evidence.place = {"", diagnostic.line, column};
   }
   json["complaints_total"] = count;

@@ -10,6 +10,7 @@
 #include "gpu_node/diagnostics.h"
 #include "pipeline/host_map.h"
 #include "ptx/emulate.h"
+#include "ptx/trap_place.h"
 
 namespace lathe::gpu_node {
 namespace {
@@ -53,6 +54,11 @@ EmulatedDevice::EmulatedDevice(std::shared_ptr<const Contract> contract, InputCl
     inputs_.push_back(has_input ? HostMemory(tensor.span_bytes()) : HostMemory());
     filled_.emplace_back(pages_of(tensor.span_bytes()), 0);
   }
+}
+
+ptx::Shape EmulatedDevice::shape() const {
+  const Launch& launch = contract_->launch;
+  return {launch.grid, launch.block, launch.dynamic_shared_bytes, launch.cluster};
 }
 
 Result<Done> EmulatedDevice::fill_page(std::size_t tensor, std::uint64_t page) {
@@ -134,14 +140,7 @@ Result<Launched> EmulatedDevice::launch(const ptx::Program& program, const Launc
                                         ptx::OrderObserver* order, ptx::CostObserver* cost) {
   Result<std::vector<std::byte>> parameters = parameters_of(*contract_, program, buffers_);
   if (!parameters) return parameters.error();
-  const Launch& launch = contract_->launch;
-  ptx::Run run{program,
-               {launch.grid, launch.block, launch.dynamic_shared_bytes, launch.cluster},
-               buffers_,
-               *parameters,
-               1024,
-               options.schedule,
-               options.steps_max};
+  ptx::Run run{program, shape(), buffers_, *parameters, 1024, options.schedule, options.steps_max};
   auto attempt = [&](auto&& emulate_with) -> Result<Launched> {
     ptx::FootprintObserver footprint;
     std::vector<std::byte*> memory;
@@ -237,8 +236,8 @@ std::uint64_t steps_allowed(std::uint64_t reference_steps, std::uint64_t blocks,
                   steps_floor + limits.steps_factor * block + 2 * reference_steps);
 }
 
-TrapVerdict judge_trap(const ptx::Trap& trap, const std::vector<ptx::Buffer>& buffers,
-                       std::string_view ptx, std::string_view code) {
+TrapVerdict judge_trap(const ptx::Trap& trap, const EmulatedDevice& device,
+                       const ptx::Program& program, std::string_view ptx, std::string_view code) {
   using Kind = ptx::TrapKind;
   TrapVerdict verdict{TrapVerdict::Answer::rejected, {}};
   if (trap.kind == Kind::unsupported || trap.kind == Kind::undecided)
@@ -256,18 +255,17 @@ TrapVerdict judge_trap(const ptx::Trap& trap, const std::vector<ptx::Buffer>& bu
     json["help"] =
         "a block may take fifty times what the reference takes; is there a loop without end?";
   if (trap.address != 0) json["address"] = trap.address;
-  for (const ptx::Buffer& buffer : buffers) {
-    if (trap.address + 4096 < buffer.address || trap.address > buffer.address + buffer.bytes + 4096)
-      continue;
+  ptx::TrapPlace place = ptx::place_of(trap, program, device.shape(), device.buffers());
+  if (place.buffer) {
+    const ptx::Buffer& buffer = device.buffers()[*place.buffer];
     json["tensor"] = buffer.name;
-    json["offset_bytes"] = static_cast<std::int64_t>(trap.address - buffer.address);
+    json["offset_bytes"] = place.offset;
     json["tensor_bytes"] = buffer.bytes;
-    break;
   }
   verdict.evidence = {std::string(code.empty() ? ptx::name_of(trap.kind) : code),
                       std::string(ptx::name_of(trap.kind)) + " in block " +
                           std::to_string(trap.block) + ", thread " + std::to_string(trap.thread) +
-                          ": " + trap.what,
+                          ": " + ptx::sentence(trap, program, device.shape(), device.buffers()),
                       {"", trap.line, trap.column},
                       json.dump()};
   return verdict;

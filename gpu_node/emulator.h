@@ -79,6 +79,7 @@ class EmulatedDevice {
   Result<Done> fill(const std::vector<std::vector<std::uint8_t>>& pages);
 
   const std::vector<ptx::Buffer>& buffers() const { return buffers_; }
+  ptx::Shape shape() const;
   const HostMemory& input(std::size_t tensor) const { return inputs_[tensor]; }
 
  private:
@@ -117,7 +118,7 @@ struct TrapVerdict {
   enum class Answer : std::uint8_t { rejected, unsupported, exhausted } answer;
   Evidence evidence;
 };
-TrapVerdict judge_trap(const ptx::Trap& trap, const std::vector<ptx::Buffer>& buffers,
-                       std::string_view ptx, std::string_view code);
+TrapVerdict judge_trap(const ptx::Trap& trap, const EmulatedDevice& device,
+                       const ptx::Program& program, std::string_view ptx, std::string_view code);
 
 }  // namespace lathe::gpu_node

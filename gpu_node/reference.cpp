@@ -2,20 +2,25 @@
 // between are carried out, so that a grid which reaches beyond a tensor is seen at the door.
 
 #include "gpu_node/emulator.h"
+#include "ptx/trap_place.h"
 
 namespace lathe::gpu_node {
 namespace {
 
 constexpr std::uint64_t blocks_tried_max = 8;
 
-Error judged(const ptx::Trap& trap, const std::vector<ptx::Buffer>& buffers,
+Error judged(const ptx::Trap& trap, const EmulatedDevice& device, const ptx::Program& program,
              const std::string& text) {
-  TrapVerdict verdict = judge_trap(trap, buffers, text, "");
+  TrapVerdict verdict = judge_trap(trap, device, program, text, "");
+  bool shared = ptx::place_of(trap, program, device.shape(), device.buffers()).shared;
   Place place{"reference.ptx", trap.line, trap.column};
   std::string what = "the reference itself does not hold: " + verdict.evidence.reason;
   switch (verdict.answer) {
     case TrapVerdict::Answer::rejected:
-      return {Fault::malformed, what, "make grid, shapes and strides those of one launch", place};
+      return {Fault::malformed, what,
+              shared ? "make launch.dynamic_shared_bytes what the kernel was launched with"
+                     : "make grid, shapes and strides those of one launch",
+              place};
     case TrapVerdict::Answer::exhausted:
       return {Fault::exhausted, what, "", place};
     default:
@@ -33,7 +38,7 @@ Result<Done> try_one(const std::shared_ptr<const Contract>& contract, const ptx:
   LaunchOptions options{*blocks, ptx::AsyncSchedule::at_issue, limits.steps_max, {}};
   Result<Launched> launched = device.launch(program, options);
   if (!launched) return launched.error();
-  if (launched->trap) return judged(*launched->trap, device.buffers(), contract->reference);
+  if (launched->trap) return judged(*launched->trap, device, program, contract->reference);
   return Done{};
 }
 

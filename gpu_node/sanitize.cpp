@@ -53,14 +53,29 @@ Json describe(const ptx::OrderFinding& finding, const ptx::Program& program,
   return json;
 }
 
+/// "wgmma.mma_async" of all its modifiers: what tells asynchronous work by its name.
+std::string opcode_of(const ptx::Program& program, std::uint32_t instruction) {
+  const ptx::Operation& operation = program.operations[instruction];
+  if (operation.instruction >= program.texts.size()) return "asynchronous work";
+  std::string_view text = program.texts[operation.instruction];
+  if (text.starts_with('@')) text.remove_prefix(std::min(text.find(' ') + 1, text.size()));
+  text = text.substr(0, text.find_first_of(" \t;"));
+  bool bulk = text.starts_with("cp.async.bulk");
+  std::size_t end = text.find('.', text.find('.') + 1);
+  if (bulk && end != std::string_view::npos) end = text.find('.', end + 1);
+  return std::string(text.substr(0, end));
+}
+
 std::string sentence(const ptx::OrderFinding& finding, const ptx::Program& program) {
   std::string first = std::to_string(site_of(program, finding.first.instruction).line);
   std::string second = std::to_string(site_of(program, finding.second.instruction).line);
+  std::string unit = "the " + opcode_of(program, finding.first.instruction) + " of line " + first;
   if (finding.kind == ptx::OrderFinding::Kind::early_read)
-    return "line " + second + " reads what the cp.async of line " + first +
+    return "line " + second + " reads what " + unit +
            " has not brought yet: no wait stands between";
   if (finding.kind == ptx::OrderFinding::Kind::early_write)
-    return "line " + second + " writes where the cp.async of line " + first + " is still writing";
+    return "line " + second + " writes where " + unit + " may still be " +
+           (finding.first.write ? "writing" : "reading") + ": no wait stands between";
   if (finding.kind == ptx::OrderFinding::Kind::barrier)
     return "the arrivals of lines " + first + " and " + second + " at barrier " +
            std::to_string(finding.address) +
@@ -71,11 +86,13 @@ std::string sentence(const ptx::OrderFinding& finding, const ptx::Program& progr
                       : finding.space == ptx::Space::tensor ? "tensor"
                                                             : "global";
   bool across = finding.first.block != finding.second.block;
+  // Which of the two comes first is what nothing decides.
   return std::string("race on ") + place + " memory: the " +
-         (finding.second.write ? "write" : "read") + " of line " + second + " (thread " +
-         std::to_string(finding.second.thread) + ") is not ordered after the " +
-         (finding.first.write ? "write" : "read") + " of line " + first +
-         (across ? " in another block" : " (thread " + std::to_string(finding.first.thread) + ")");
+         (finding.first.write ? "write" : "read") + " of line " + first + " (thread " +
+         std::to_string(finding.first.thread) + ") and the " +
+         (finding.second.write ? "write" : "read") + " of line " + second +
+         (across ? " in another block" : "") + " (thread " + std::to_string(finding.second.thread) +
+         ") have no order between them";
 }
 
 Evidence evidence_of(const std::vector<ptx::OrderFinding>& findings, const ptx::Program& program,
@@ -94,7 +111,7 @@ TrapVerdict judge(const ptx::Trap& trap, const ptx::OrderObserver& order,
                   const ptx::Program& program, const EmulatedDevice& device,
                   std::string_view text) {
   bool undefined = trap.kind == ptx::TrapKind::undefined_value;
-  TrapVerdict verdict = judge_trap(trap, device.buffers(), text, undefined ? "uninitialised" : "");
+  TrapVerdict verdict = judge_trap(trap, device, program, text, undefined ? "uninitialised" : "");
   if (!undefined || order.uninitialised().empty()) return verdict;
   Json json = Json::parse(verdict.evidence.json);
   json["uninitialised_reads"] = Json::array();

@@ -287,12 +287,15 @@ Answer compare_all(const Setting& setting, InputClass input_class, const Referen
                                candidate.outputs[i].view(), {}, written[i].view(),
                                specials_of(*setting.contract, input_class));
     tested.elements_compared += found.compared;
-    tested.candidate_error_max = std::max(tested.candidate_error_max, found.candidate_error_max);
-    tested.reference_error_max = std::max(tested.reference_error_max, found.reference_error_max);
+    tested.difference_max = std::max(tested.difference_max, found.difference_max);
     if (found.failing == 0 || !found.first) continue;
     auto wide =
         compare_wide(setting, input_class, reference, candidate, written[i], device, i, found);
-    if (wide && (wide->failing == 0 || !wide->first)) continue;
+    if (wide && (wide->failing == 0 || !wide->first)) {
+      tested.candidate_error_max = std::max(tested.candidate_error_max, wide->candidate_error_max);
+      tested.reference_error_max = std::max(tested.reference_error_max, wide->reference_error_max);
+      continue;
+    }
     Evidence evidence = value_evidence(setting, input_class, wide.value_or(found),
                                        reference.blocks.size(), wide.has_value());
     add_writer(setting, device, options, i, element_of(tensor, found.first->index), evidence);
@@ -302,7 +305,7 @@ Answer compare_all(const Setting& setting, InputClass input_class, const Referen
 }
 
 Answer candidate_trap(const Setting& setting, const ptx::Trap& trap, const EmulatedDevice& device) {
-  TrapVerdict verdict = judge_trap(trap, device.buffers(), setting.text, "");
+  TrapVerdict verdict = judge_trap(trap, device, *setting.candidate, setting.text, "");
   if (verdict.answer == TrapVerdict::Answer::rejected)
     return Step<Tested>(Rejected{verdict.evidence});
   return Step<Tested>(Undecided{
@@ -434,7 +437,7 @@ Step<Tested> test(Sanitized candidate, const Limits& limits) {
                   limits,
                   hex(contract.identity()) + "/" + std::to_string(limits.seed) + "/" +
                       std::to_string(limits.blocks_max)};
-  Tested tested{candidate, {}, 0, 0, 0};
+  Tested tested{candidate, {}, 0, 0, {}, {}};
   for (InputClass input_class : input_classes(contract)) {
     Answer answer = test_class(setting, input_class, false, tested);
     if (answer) return std::move(*answer);

@@ -70,7 +70,7 @@ class Comparison {
     std::string near = nearest_name(contract_.entry, names);
     std::string remedy = names.empty()  ? "define `.visible .entry " + contract_.entry + "`"
                          : near.empty() ? "its entries are " + list_names(names)
-                                        : "did you mean `" + near + "`?";
+                                        : "it has `" + near + "`: the two must have one name";
     ptx::Span span = names.empty() || module_.functions.empty() ? module_.target_span
                                                                 : module_.functions.front().span;
     add(AbiField::entry, span, subject_ + " has no entry `" + contract_.entry + "`", remedy);

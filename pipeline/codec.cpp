@@ -85,7 +85,9 @@ void take(Sanitized& to, wire::SanitizedPart& from) {
 void take(Tested& to, wire::TestedPart& from) {
   to.inputs = std::move(from.inputs);
   to.elements_compared = from.elements_compared;
-  to.candidate_error_max = from.candidate_error_max;
+  to.difference_max = from.candidate_error_max;
+  if (!from.wide) return;
+  to.candidate_error_max = from.candidate_wide_error_max;
   to.reference_error_max = from.reference_error_max;
 }
 
@@ -118,11 +120,13 @@ std::string encode(const Sanitized& sanitized) {
 }
 
 std::string encode(const Tested& tested) {
-  return encode_record(wire::Tested{to_wire(static_cast<const Screened&>(tested)),
-                                    to_wire(static_cast<const Assembled&>(tested)),
-                                    {tested.checks, tested.blocks},
-                                    {tested.inputs, tested.elements_compared,
-                                     tested.candidate_error_max, tested.reference_error_max}});
+  return encode_record(
+      wire::Tested{to_wire(static_cast<const Screened&>(tested)),
+                   to_wire(static_cast<const Assembled&>(tested)),
+                   {tested.checks, tested.blocks},
+                   {tested.inputs, tested.elements_compared, tested.difference_max,
+                    tested.reference_error_max.value_or(0), tested.candidate_error_max.value_or(0),
+                    tested.candidate_error_max.has_value()}});
 }
 
 std::string encode(const Proof& proof) { return encode_record(wire::Proof{proof}); }

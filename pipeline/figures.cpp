@@ -32,8 +32,10 @@ std::string figures(const Tested& tested) {
   Json json;
   json["inputs"] = tested.inputs;
   json["elements_compared"] = tested.elements_compared;
-  json["candidate_error_max"] = tested.candidate_error_max;
-  json["reference_error_max"] = tested.reference_error_max;
+  auto known = [](const std::optional<double>& error) { return error ? Json(*error) : Json(); };
+  json["difference_max"] = tested.difference_max;
+  json["candidate_error_max"] = known(tested.candidate_error_max);
+  json["reference_error_max"] = known(tested.reference_error_max);
   json["device"] = "emulated";
   return json.dump();
 }

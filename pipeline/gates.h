@@ -60,7 +60,9 @@ struct Sanitized : Assembled {
 struct Tested : Sanitized {
   std::vector<std::string> inputs;  // Classes.
   std::uint64_t elements_compared = 0;
-  double candidate_error_max = 0, reference_error_max = 0;
+  double difference_max = 0;  // From the reference's own result.
+  /// From the wide domain's, where that was asked.
+  std::optional<double> candidate_error_max, reference_error_max;
 };
 
 /// Figures of one proof; cli.md's `lathe verify --json` shows all of it.

@@ -73,15 +73,18 @@ struct SanitizedPart {
 };
 
 struct TestedPart {
-  static constexpr std::uint64_t version = 1;
+  static constexpr std::uint64_t version = 2;
   std::vector<std::string> inputs;
   std::uint64_t elements_compared = 0;
-  double candidate_error_max = 0, reference_error_max = 0;
+  double candidate_error_max = 0, reference_error_max = 0, candidate_wide_error_max = 0;
+  bool wide = false;
   static void fields(auto& self, auto&& field) {
     field("inputs", self.inputs);
     field("elements_compared", self.elements_compared);
     field("candidate_error_max", self.candidate_error_max);
     field("reference_error_max", self.reference_error_max);
+    field("candidate_wide_error_max", self.candidate_wide_error_max, 2);
+    field("wide", self.wide, 2);
   }
 };
 

@@ -4,6 +4,10 @@
 
 namespace lathe::ptx {
 
+char Decoder::scope() const {
+  return has("sys") ? 's' : has("cta") ? 'c' : has("cluster") ? 'l' : 'g';
+}
+
 /// multimem: .weak stands alone, another order needs its scope, and there is one order.
 bool Decoder::ordering_fits() {
   int orders = 0, scopes = 0;
@@ -61,6 +65,7 @@ bool Decoder::atomic(const FormMatch& match) {
   op.address = where;
   op.space = multicast ? Space::global : space_of(*now_);
   op.multicast = multicast;
+  op.scope = scope();
   op.access = AccessKind::atomic;
   op.element_bytes = static_cast<std::uint8_t>(width_of(type) / 8);
   op.element_count = static_cast<std::uint8_t>(count);

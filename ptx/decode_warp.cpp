@@ -82,7 +82,7 @@ bool Decoder::barrier() {
 
 bool Decoder::fence() {
   Operation& op = emit(Effect::fence);
-  op.scope = has("sys") ? 's' : has("cta") ? 'c' : has("cluster") ? 'l' : 'g';
+  op.scope = scope();
   // Of the async proxy.
   op.flag = has("proxy") && !has("alias") && !has("tensormap::generic");
   if (op.flag) op.space = space_of(*now_);

@@ -133,6 +133,8 @@ class Decoder {
   // decode_atomic.cpp
   bool atomic(const FormMatch& match);
   bool ordering_fits();
+  /// Of .cta, .cluster, .gpu or .sys, a letter as the observers have it.
+  char scope() const;
 
   // decode_matrix.cpp, decode_fragment.cpp
   bool matrix(const FormMatch& match);

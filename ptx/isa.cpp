@@ -166,21 +166,6 @@ std::string types_text(Types types) {
   return text;
 }
 
-Error unfitting(const Instruction& instruction, const RowText& row, const Fit& how) {
-  std::string what =
-      "`" + written(instruction) + "` is no form of " + std::string(instruction.opcode) + ": ";
-  if (!how.left.empty())
-    what += "it takes no modifier ." + std::string(how.left[0]) + " here";
-  else if (!how.wrong_type.empty())
-    what += "not for type ." + std::string(how.wrong_type);
-  else
-    what += "it lacks ." + std::string(how.missing[0]);
-  std::string remedy = "nearest form: " + std::string(row.signature.text);
-  if (row.types != 0) remedy += "  with .type " + types_text(row.types);
-  if (row.others != 0) remedy += "  and .other " + types_text(row.others);
-  return Error{Fault::malformed, what, remedy, {}};
-}
-
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -196,6 +181,49 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+/// A modifier that was not taken, and what the row would have taken in its place.
+struct Misspelt {
+  static constexpr std::size_t distance_max = 1;
+  std::size_t distance = distance_max + 1;
+  std::string_view meant;
+};
+
+Misspelt misspelt(const RowText& row, const Fit& how) {
+  Misspelt best;
+  auto look = [&](std::string_view word, std::string_view meant) {
+    std::size_t distance = edit_distance(word, meant);
+    if (distance < best.distance) best = {distance, meant};
+  };
+  for (std::string_view word : how.left)
+    for (std::string_view missing : how.missing) {
+      look(word, missing);
+      for (std::size_t i = 0; i < type_count; ++i) {
+        auto type = static_cast<Type>(i);
+        if ((missing == "type" && contains(row.types, type)) ||
+            (missing == "other" && contains(row.others, type)))
+          look(word, type_names[i]);
+      }
+    }
+  return best;
+}
+
+Error unfitting(const Instruction& instruction, const RowText& row, const Fit& how) {
+  std::string what =
+      "`" + written(instruction) + "` is no form of " + std::string(instruction.opcode) + ": ";
+  if (!how.left.empty())
+    what += "it takes no modifier ." + std::string(how.left[0]) + " here";
+  else if (!how.wrong_type.empty())
+    what += "not for type ." + std::string(how.wrong_type);
+  else
+    what += "it lacks ." + std::string(how.missing[0]);
+  std::string_view meant = misspelt(row, how).meant;
+  std::string remedy = meant.empty() ? "" : "did you mean ." + std::string(meant) + "? ";
+  remedy += "nearest form: " + std::string(row.signature.text);
+  if (row.types != 0) remedy += "  with .type " + types_text(row.types);
+  if (row.others != 0) remedy += "  and .other " + types_text(row.others);
+  return Error{Fault::malformed, what, remedy, {}};
+}
+
 Error unknown_opcode(const Instruction& instruction) {
   std::string_view nearest;
   std::size_t best = 3;
@@ -206,7 +234,8 @@ Error unknown_opcode(const Instruction& instruction) {
   }
   return Error{Fault::unsupported,
                "no instruction `" + std::string(instruction.opcode) + "` is in the table",
-               nearest.empty() ? "" : "did you mean `" + std::string(nearest) + "`?",
+               nearest.empty() ? "lathe ptx reference --document lists all that are"
+                               : "did you mean `" + std::string(nearest) + "`?",
                {}};
 }
 
@@ -264,6 +293,7 @@ Result<FormMatch> match(const Instruction& instruction, unsigned isa_version,
     return unknown_opcode(instruction);
   const RowText* nearest = nullptr;
   Fit nearest_fit;
+  std::size_t nearest_apart = 0;
   std::string gate;
   std::string broken;
   const RowText* gated = nullptr;
@@ -273,8 +303,10 @@ Result<FormMatch> match(const Instruction& instruction, unsigned isa_version,
     const RowText& row = rows()[index];
     Fit how = fit(row, instruction);
     if (how.distance() != 0) {
-      if (nearest == nullptr || how.distance() < nearest_fit.distance())
-        nearest = &row, nearest_fit = how;
+      std::size_t apart = misspelt(row, how).distance;
+      if (nearest == nullptr || how.distance() < nearest_fit.distance() ||
+          (how.distance() == nearest_fit.distance() && apart < nearest_apart))
+        nearest = &row, nearest_fit = how, nearest_apart = apart;
       continue;
     }
     std::size_t count = instruction.operands.size();

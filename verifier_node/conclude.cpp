@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/random.h"
+#include "ptx/trap_place.h"
 #include "verifier_node/binding.h"
 #include "verifier_node/circumstances.h"
 #include "verifier_node/precision.h"
@@ -26,9 +27,7 @@ bool joins_blocks(const Contract& contract, const Subject& subject) {
     if (tensor.role == Role::inout) return true;
   return adds_across_blocks(subject) ||
          std::any_of(subject.program.operations.begin(), subject.program.operations.end(),
-                     [](const ptx::Operation& op) {
-                       return op.effect == ptx::Effect::bulk_copy;
-                     });
+                     [](const ptx::Operation& op) { return op.effect == ptx::Effect::bulk_copy; });
 }
 
 }  // namespace
@@ -125,28 +124,16 @@ Result<std::optional<Witness>> Verifier::search_stopped(const StoppedBlock& stop
   return search({beside.blocks(), {stopped.block}, true});
 }
 
-/// What the limit would have had to be, by a run in the bits domain.
-Result<std::string> Verifier::needed_steps(const StoppedBlock& stopped) {
-  constexpr std::uint64_t times_max = 64;
-  std::uint64_t limit = times_max * std::max<std::uint64_t>(options_->steps_max, 1);
-  if (options_->steps_max == 0) return std::string();
-  Result<Done> ready = replay_.use_inputs(InputClass::declared, 1);
-  if (!ready) return ready.error();
-  Replayed run =
-      replay_.run(stopped.side, {stopped.block}, ptx::AsyncSchedule::at_issue, false, limit);
-  if (run.trap)
-    return "; " + std::to_string(limit) + " warp instructions a block do not suffice either";
-  return "; the block takes " + std::to_string(run.steps) + " warp instructions: --steps " +
-         std::to_string(run.steps + run.steps / 8 + 1);
-}
-
 Result<Done> Verifier::conclude_stopped(const StoppedBlock& stopped) {
   using ptx::TrapKind;
   const ptx::Trap& trap = stopped.trap;
   std::string code = code_of(trap.kind);
   bool of_reference = stopped.side == Side::reference;
   const Subject& subject = sides_.at(stopped.side);
-  std::string text = trap.what + " (line " + std::to_string(trap.line) + ")";
+  std::string text =
+      ptx::sentence(trap, subject.program, sides_.shape(stopped.side), sides_.buffers);
+  // What an element turns out to be once its block has ended is of no line.
+  if (trap.line != 0) text += " (line " + std::to_string(trap.line) + ")";
   if (of_reference || !refutes(trap.kind)) {
     UnsupportedPart part{of_reference, trap.line, trap.column, "", trap.what, ""};
     for (const ptx::Operation& op : subject.program.operations)
@@ -328,7 +315,9 @@ Result<Done> Verifier::conclude_obligations() {
     std::string why = precision_                ? "it rounds more often than the reference"
                       : unsigned_divisors_ != 0 ? "it divides by what may be zero"
                                                 : "an exponential has no guard";
-    refute(**witness, (*witness)->kind, "equal over the reals, but " + why);
+    refute(**witness, (*witness)->kind,
+           "equal over the reals, but beyond the tolerance on inputs of class " +
+               (*witness)->input_class + "; " + why);
   } else if (unguarded_ != 0) {
     undecided("unguarded", "unguarded exponential" + line(unguarded_at_));
   } else if (unsigned_divisors_ != 0) {
@@ -395,9 +384,10 @@ Result<Done> Verifier::conclude_circumstances() {
 Result<Done> Verifier::conclude_scopes() {
   if (sides_.candidate.launch.blocks() == 1) return Done{};
   if (std::optional<std::uint32_t> narrow = narrow_atomic(sides_.candidate))
-    undecided("unsupported", "an atomic of the scope of a block or cluster on memory that others "
-                             "reach too: .gpu is accepted (line " +
-                                 std::to_string(sides_.candidate.line_of(*narrow)) + ")");
+    undecided("unsupported",
+              "an atomic of the scope of a block or cluster on memory that others "
+              "reach too: .gpu is accepted (line " +
+                  std::to_string(sides_.candidate.line_of(*narrow)) + ")");
   return Done{};
 }
 

@@ -7,33 +7,26 @@
 namespace lathe::verifier_node {
 namespace {
 
-bool has(const std::string& text, const char* word) { return text.find(word) != text.npos; }
-
-const std::string& text_of(const Subject& subject, const ptx::Operation& op) {
-  return subject.program.texts[op.instruction];
-}
-
 bool reaches_other_blocks(const Subject& subject, const ptx::Operation& op) {
-  if (op.effect == ptx::Effect::bulk_copy) return has(text_of(subject, op), "cp.reduce");
-  return op.effect == ptx::Effect::atomic && !has(text_of(subject, op), ".shared");
+  if (op.effect == ptx::Effect::bulk_copy) return subject.program.async_forms[op.matrix].reduces;
+  return op.effect == ptx::Effect::atomic && op.space != ptx::Space::shared &&
+         op.space != ptx::Space::cluster;
 }
 
 }  // namespace
 
 bool adds_across_blocks(const Subject& subject) {
   const auto& operations = subject.program.operations;
-  return std::any_of(operations.begin(), operations.end(), [&](const ptx::Operation& op) {
-    return reaches_other_blocks(subject, op);
-  });
+  return std::any_of(operations.begin(), operations.end(),
+                     [&](const ptx::Operation& op) { return reaches_other_blocks(subject, op); });
 }
 
 std::optional<std::uint32_t> narrow_atomic(const Subject& subject) {
   const auto& operations = subject.program.operations;
   for (std::uint32_t i = 0; i < operations.size(); ++i) {
-    if (operations[i].effect != ptx::Effect::atomic) continue;
-    const std::string& text = text_of(subject, operations[i]);
-    bool narrow = has(text, ".cta") || has(text, ".cluster");
-    if (narrow && reaches_other_blocks(subject, operations[i])) return i;
+    const ptx::Operation& op = operations[i];
+    bool narrow = op.scope == 'c' || op.scope == 'l';  // .cta, .cluster
+    if (op.effect == ptx::Effect::atomic && narrow && reaches_other_blocks(subject, op)) return i;
   }
   return std::nullopt;
 }

@@ -119,7 +119,7 @@ Result<Done> Verifier::one_point(std::uint64_t number, PointResult& result) {
   request.point = number;
   request.watch_order = number == 0;
   request.remember_writers = number == 0;
-  request.steps_max = options_->steps_max == 0 ? 200'000'000 : options_->steps_max;
+  request.steps_max = options_->steps_max == 0 ? steps_most : options_->steps_max;
   request.reference_blocks = reference_range_;
   request.candidate_blocks = candidate_range_;
   request.threads = options_->threads;
@@ -369,10 +369,9 @@ Result<Findings> Verifier::run() {
     undecided("unsupported", "there is no block to compare");
     return std::move(findings_);
   }
-  for (auto step :
-       {&Verifier::evaluate, &Verifier::conclude_obligations, &Verifier::conclude_pieces,
-        &Verifier::check_late_copies, &Verifier::stress, &Verifier::conclude_circumstances,
-        &Verifier::conclude_scopes}) {
+  for (auto step : {&Verifier::check_end, &Verifier::evaluate, &Verifier::conclude_obligations,
+                    &Verifier::conclude_pieces, &Verifier::check_late_copies, &Verifier::stress,
+                    &Verifier::conclude_circumstances, &Verifier::conclude_scopes}) {
     Result<Done> done = (this->*step)();
     if (!done) return done.error();
     if (findings_.decided()) return std::move(findings_);

@@ -17,6 +17,9 @@ class Verifier {
   Result<Findings> run();
 
  private:
+  /// Warp instructions of a block, where no limit was given.
+  static constexpr std::uint64_t steps_most = 200'000'000;
+
   // verifier.cpp: each leaves findings_ undecided, or decides.
   bool decode();
   Result<Done> evaluate();
@@ -36,8 +39,11 @@ class Verifier {
   void look_at_drawn_tensors();
   void assume_lemmas(Side side);
 
-  // conclude.cpp
+  // ends.cpp
+  Result<Done> check_end();
   Result<std::string> needed_steps(const StoppedBlock& stopped);
+
+  // conclude.cpp
   Result<Done> conclude_stopped(const StoppedBlock& stopped);
   Result<Done> conclude_race(const ptx::OrderFinding& race, bool follows_all);
   Result<Done> conclude_difference(const Difference& difference);

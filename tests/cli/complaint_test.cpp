@@ -23,6 +23,13 @@ TEST_CASE("a complaint without a place or remedy is one line") {
   CHECK(complaint({Fault::unavailable, "no assembler", "", {}}) == "lathe: error: no assembler\n");
 }
 
+TEST_CASE("what a terminal would obey, or a text end at, is shown by its number") {
+  Error error{Fault::malformed, std::string("no `a\0b`", 8) + " \x1b[31m", "try `\x7f`", {}};
+  CHECK(complaint(error) == "lathe: error: no `a\\x00b` \\x1b[31m\nhelp: try `\\x7f`\n");
+  CHECK(complaint({Fault::malformed, "two\nlines, \xc3\xa9", "", {}}) ==
+        "lathe: error: two\nlines, \xc3\xa9\n");
+}
+
 TEST_CASE("a place in a file that cannot be shown keeps its numbers") {
   CHECK(complaint({Fault::malformed, "wrong", "", {"/nowhere", 3, 4}}) ==
         "/nowhere:3:4: error: wrong\n");

@@ -140,7 +140,25 @@ TEST_CASE("without a wide result the reference is the yardstick") {
   CHECK(wrong.first->index == std::vector<std::uint64_t>{2});
   CHECK(wrong.first->candidate == 5);
   CHECK(wrong.first->reference == 3);
-  CHECK(wrong.candidate_error_max == 5);
+  CHECK(wrong.difference_max == 5);
+  CHECK_FALSE(wrong.candidate_error_max);
+}
+
+TEST_CASE("errors are told against the wide result, where it knows any") {
+  Contract contract = with_output(Dtype::f32);
+  std::string reference = bytes_of(Dtype::f32, {1, 2, 3, 4});
+  std::vector<double> wide{1, 2.5, NAN, NAN};
+  Comparison same = compare(contract, 0, reference, reference, wide, "");
+  CHECK(same.difference_max == 0);
+  CHECK(same.candidate_error_max == 0.5);
+  CHECK(same.reference_error_max == 0.5);
+  // What it does not know is no error, however far the two are apart.
+  Comparison far = compare(contract, 0, reference, bytes_of(Dtype::f32, {1, 2, 9, 4}), wide, "");
+  CHECK(far.difference_max == 6);
+  CHECK(far.candidate_error_max == 0.5);
+  Comparison none = compare(contract, 0, reference, reference, {NAN, NAN, NAN, NAN}, "");
+  CHECK_FALSE(none.candidate_error_max);
+  CHECK_FALSE(none.reference_error_max);
 }
 
 TEST_CASE("integers are equal or not, whatever the tolerance") {

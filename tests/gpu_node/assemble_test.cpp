@@ -170,6 +170,7 @@ TEST_CASE("a kernel that ptxas refuses is rejected with line, column and source 
   REQUIRE(json["complaints"].size() == 2);
   CHECK(json["complaints"][0]["source"] == " st.global.b32 [%rd1], %r55;");
   CHECK(json["complaints"][1]["text"] == "Unknown symbol '%r55'");
+  CHECK(evidence.reason.ends_with("; `%r55` is no declared register"));
   CHECK(evidence.json.find("/tmp") == std::string::npos);
 }
 

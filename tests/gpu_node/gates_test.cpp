@@ -8,6 +8,8 @@
 #include "base/json.h"
 #include "gpu_node/emulator.h"
 #include "kernels.h"
+#include "pipeline/figures.h"
+#include "tests/pipeline/kernel.h"
 
 namespace lathe::gpu_node {
 namespace {
@@ -108,6 +110,8 @@ TEST_CASE("a dropped barrier is a race that names both lines, threads and the pl
   CHECK(verdict.gate == "sanitize");
   CHECK(verdict.code == "race");
   CHECK(verdict.evidence.place.line > 0);
+  // Which comes first is what nothing decides, so that the sentence says neither.
+  CHECK(verdict.evidence.reason.find("have no order between them") != std::string::npos);
   Json json = Json::parse(verdict.evidence.json);
   const Json& finding = json["findings"][0];
   CHECK(finding["space"] == "shared");
@@ -132,6 +136,26 @@ TEST_CASE("a wrong value comes back with its class, element and both results") {
   CHECK(verdict.evidence.place.line == json["written_by"]["line"].get<std::uint32_t>());
 }
 
+TEST_CASE("errors are told where the wide domain was asked, and nowhere else") {
+  auto with_body = [](const std::string& body) {
+    return lathe::kernel_with("add.f32 %f2, %f1, %f1;", body);
+  };
+  std::string rounded =
+      with_body(".reg .b16 %h<2>;\n  cvt.rn.f16.f32 %h1, %f1;\n  cvt.f32.f16 %f2, %h1;");
+  auto contract = lathe::kernel_contract(lathe::kernel_toml, rounded);
+  Step<Tested> same = test(sanitized(contract, rounded), {});
+  REQUIRE(same.passed());
+  CHECK(same.passed()->difference_max == 0);
+  CHECK_FALSE(same.passed()->candidate_error_max);
+  CHECK(Json::parse(figures(*same.passed()))["reference_error_max"].is_null());
+  // Beyond the tolerance of what the reference gives, and as near to the reals as can be.
+  Step<Tested> better = test(sanitized(contract, with_body("mov.f32 %f2, %f1;")), {});
+  REQUIRE(better.passed());
+  CHECK(better.passed()->difference_max > 1e-4);
+  CHECK(better.passed()->candidate_error_max == 0);
+  CHECK(better.passed()->reference_error_max > 1e-4);
+}
+
 TEST_CASE("a store over the input is rejected with the tensor's name") {
   Verdict verdict = judge(small("softmax_8x256_fp16_sm_89"), mistake("softmax_input_overwritten"));
   CHECK(verdict.gate == "sanitize");
@@ -143,12 +167,30 @@ TEST_CASE("a store behind the end of the output is out of bounds") {
   Verdict verdict = judge(small("sum_8x512_fp16_sm_89"), mistake("sum_extra_write"));
   CHECK(verdict.gate == "sanitize");
   CHECK(verdict.code == "out_of_bounds");
+  CHECK(verdict.evidence.reason.find("it is at byte 16 of `y`, which has 16") != std::string::npos);
 }
 
 TEST_CASE("a wait that is too short is seen under the latest schedule") {
   Verdict verdict = judge(small("gemm_128x128x64_fp16_sm_89"), mistake("gemm_short_wait"));
   CHECK(verdict.gate == "sanitize");
   CHECK(verdict.code == "race");
+  CHECK(verdict.evidence.reason.find("what the cp.async of line ") != std::string::npos);
+}
+
+TEST_CASE("a copy into what a product still reads is told as that, by the product's name") {
+  auto contract = contract_at("suite/contracts/gemm_fp16_sm_90a");
+  std::string wait = "wgmma.wait_group.sync.aligned 1", ptx = contract->reference;
+  std::size_t at = ptx.find(wait);
+  REQUIRE(at != std::string::npos);
+  Limits few;
+  few.blocks_max = 1;
+  Step<Sanitized> step =
+      sanitize(assembled(contract, ptx.replace(at + wait.size() - 1, 1, "2")), few);
+  REQUIRE(step.rejected());
+  const std::string& reason = step.rejected()->evidence.reason;
+  INFO(reason);
+  CHECK(reason.find("writes where the wgmma.mma_async of line ") != std::string::npos);
+  CHECK(reason.find("may still be reading") != std::string::npos);
 }
 
 TEST_CASE("a kernel with copies is run with late copies too, and one without is not") {
@@ -278,6 +320,13 @@ TEST_CASE("a contract's reference stays inside its tensors, and one block more i
   CHECK(tried.error().fault == Fault::malformed);
   CHECK(tried.error().what.find("out_of_bounds in block 8") != std::string::npos);
   CHECK(tried.error().place.line > 0);
+  CHECK(tried.error().remedy.find("grid") != std::string::npos);
+  auto without = std::make_shared<Contract>(*contract);
+  without->launch.dynamic_shared_bytes = 0;
+  tried = try_reference(without, {});
+  REQUIRE_FALSE(tried.has_value());
+  CHECK(tried.error().what.find("a block has 0 bytes of shared memory") != std::string::npos);
+  CHECK(tried.error().remedy.find("launch.dynamic_shared_bytes") != std::string::npos);
   auto cases = std::make_shared<Contract>(*contract);
   cases->cases.push_back({"long", wide->launch, contract->parameters, contract->tensors});
   tried = try_reference(cases, {});

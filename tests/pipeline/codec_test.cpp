@@ -23,6 +23,7 @@ Tested tested_candidate() {
   tested.blocks = 4;
   tested.inputs = {"declared", "zeros"};
   tested.elements_compared = 1024;
+  tested.difference_max = 0.25;
   tested.candidate_error_max = 0.125;
   tested.reference_error_max = 0.0625;
   return tested;
@@ -50,7 +51,9 @@ TEST_CASE("a tested candidate comes out as it went in") {
   CHECK(decoded->resources.static_shared_bytes == 32);
   CHECK(decoded->checks == tested.checks);
   CHECK(decoded->inputs == tested.inputs);
+  CHECK(decoded->difference_max == 0.25);
   CHECK(decoded->candidate_error_max == 0.125);
+  CHECK(decoded->reference_error_max == 0.0625);
   CHECK(encode(*decoded) == encode(tested));
 }
 

@@ -95,6 +95,7 @@ TEST_CASE("empty and binary candidates are rejected") {
 
 TEST_CASE("the interface must stay: entry, target, version, parameters, block") {
   rejects(kernel_with(".entry twice(", ".entry thrice("), "abi", "no entry `twice`", ".visible");
+  rejects(kernel_with(".entry twice(", ".entry twic("), "abi", "it has `twic`", ".visible");
   rejects(kernel_with(".target sm_90a", ".target sm_90"), "abi", ".target", ".target");
   rejects(kernel_with(".version 8.7", ".version 9.0"), "abi", "newer", ".version");
   passes(kernel_with(".version 8.7", ".version 8.0"));

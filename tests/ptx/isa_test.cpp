@@ -111,6 +111,13 @@ TEST_CASE("a complaint names the modifier that does not fit, and the nearest for
   CHECK(text.find("add") != std::string::npos);
 }
 
+TEST_CASE("a modifier that is misspelt is told from one that is none") {
+  std::string text = complaint("add.f33 a, b, c");
+  CHECK(text.find("did you mean .f32? nearest form: add{.rnd}") != std::string::npos);
+  CHECK(complaint("add.s33 a, b, c").find("did you mean .s32?") != std::string::npos);
+  CHECK(complaint("add.foo.s32 a, b, c").find("did you mean") == std::string::npos);
+}
+
 TEST_CASE("a complaint names the type that does not fit, and those that would") {
   std::string text = complaint("popc.s32 a, b");
   CHECK(text.find(".s32") != std::string::npos);

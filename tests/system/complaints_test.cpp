@@ -61,6 +61,63 @@ TEST_CASE("what could not be written is a fault, wherever in the text it happene
                          limits, LATHE_ROOT);
   REQUIRE(end.has_value());
   CHECK(end->status == io);
+  has(end->err, "standard output cannot be written");
+}
+
+TEST_CASE("what is printed goes into no other file where standard output is closed") {
+  ProcessLimits limits;
+  limits.wall = std::chrono::minutes(1);
+  auto run = [&](const std::string& words) {
+    auto end = run_process({"/bin/bash", "-o", "pipefail", "-c", LATHE_BUILD "/bin/lathe " + words},
+                           "", limits, LATHE_ROOT);
+    REQUIRE(end.has_value());
+    return *end;
+  };
+  ProcessEnd closed = run("contract show " + small_contract + " >&-");
+  CHECK(closed.status == io);
+  has(closed.err, "standard output cannot be written");
+  // A reader that has heard enough is nobody to complain to.
+  ProcessEnd heard = run("--help-all | true");
+  CHECK(heard.err.empty());
+}
+
+TEST_CASE("standard input cannot be both files of a question") {
+  ProcessEnd end = run_lathe({"verify", "-", "-", "--contract", small_contract}, {}, LATHE_ROOT,
+                             text_of(reference));
+  CHECK(end.status == usage);
+  has(end.err, "standard input cannot be both files");
+  CHECK(run_lathe({"verify", reference, "-", "--contract", small_contract}, {}, LATHE_ROOT,
+                  text_of(reference))
+            .status == 0);
+}
+
+TEST_CASE("a value that differs is said with what it should be") {
+  Scratch scratch;
+  std::string file = (scratch.path() / "b.ptx").string(), ptx = text_of(reference);
+  std::size_t at = ptx.find("add.f32");
+  REQUIRE(at != std::string::npos);
+  REQUIRE(write_file(file, ptx.replace(at, 7, "sub.f32")).has_value());
+  ProcessEnd end = run_lathe({"verify", reference, file, "--contract", small_contract});
+  CHECK(end.status == 1);
+  has(end.out, "witness: y[");
+  has(end.out, " where the reference has ");
+  has(end.out, "(inputs: ");
+}
+
+TEST_CASE("a kernel without end stops at its limit when it is run") {
+  Scratch scratch;
+  std::string file = (scratch.path() / "b.ptx").string(), ptx = text_of(reference);
+  std::size_t at = ptx.find("ret;");
+  REQUIRE(at != std::string::npos);
+  REQUIRE(write_file(file, ptx.replace(at, 4, "forever:\nbra forever;")).has_value());
+  auto run = [&](const std::string& of) {
+    return run_lathe(
+        {"ptx", "run", of, "--contract", small_contract, "--blocks", "1", "--steps", "100000"});
+  };
+  ProcessEnd end = run(file);
+  CHECK(end.status == 2);
+  has(end.err, "is there a loop without end? --steps allows more");
+  CHECK(run(reference).status == 0);
 }
 
 TEST_CASE("a missing word is called as the help calls it") {
@@ -183,7 +240,7 @@ TEST_CASE("resuming where there is no store makes none") {
   Scratch scratch;
   std::string store = (scratch.path() / "store").string();
   ProcessEnd end = run_lathe({"resume", "--store", store});
-  CHECK(end.status == bad_input);
+  CHECK(end.status == 74);
   has(end.err, "no run to go on with");
   CHECK_FALSE(std::filesystem::exists(store));
 }

@@ -113,6 +113,7 @@ TEST_CASE("a completion script is one that its shell reads") {
 
 TEST_CASE("help has an example, and --version names the compiler") {
   has(run_lathe({"verify", "--help"}).out, "Example: lathe verify");
+  has(run_lathe({"ptx", "run", "--help"}).out, "Example: lathe ptx run");
   ProcessEnd end = run_lathe({"--version"});
   CHECK(end.status == 0);
   has(end.out, "compiler");

@@ -156,6 +156,9 @@ TEST_CASE("a node that somebody stops says so, and ends with 130") {
   ada->kill(SIGINT);
   CHECK(ada->wait(seconds(60)) == 130);
   CHECK(document(*ada, "node")["ended"] == "interrupted");
+  // Of rounds and of going on only a run could speak.
+  has(ada->err(), "leaving the farm");
+  CHECK(ada->err().find("resume") == std::string::npos);
 }
 
 TEST_CASE("the job of a node that is killed in the middle is done by another, once") {

@@ -34,6 +34,19 @@ TEST_CASE("a run, its frontier, its list and its candidates print documents of t
   for (const auto& one : frontier["frontiers"][0]["candidates"])
     valid(run_lathe({"show", one["candidate"].get<std::string>(), "--store", store, "--json"}),
           "candidate");
+  // Whatever the frontier names can be looked at, the decoys that a search refuses first too.
+  std::string text = run_lathe({"frontier", "--store", store}).out;
+  std::size_t at = text.find(" (decoy)");
+  REQUIRE(at != std::string::npos);
+  std::string decoy = text.substr(at - 16, 16);
+  Json shown = valid(run_lathe({"show", decoy, "--store", store, "--json"}), "candidate");
+  CHECK(shown["family"] == "decoy");
+  CHECK(shown["verdicts"].back()["answer"] == "rejected");
+  CHECK_FALSE(shown["difference"].get<std::string>().empty());
+  CHECK(run_lathe({"prove", decoy, "--store", store, "--quiet"}).status == 1);
+  ProcessEnd none = run_lathe({"show", "ffffffffffffffff", "--store", store});
+  CHECK(none.status == 65);
+  has(none.err, "no candidate begins with ffffffffffffffff");
 }
 
 TEST_CASE("a person's own PTX gets a document with each gate's verdict") {

@@ -331,6 +331,7 @@ void check_variant(const Pair& pair, const Variant& variant) {
   INFO(report.json);
   INFO("expected " << variant.verdict << " " << variant.reasons[0]);
   CHECK(right(variant, report));
+  CHECK(report.reason.find("line 0") == std::string::npos);
   if (report.verdict == "refuted")
     CHECK(report.json.find("\"replayed\":true") != std::string::npos);
   else if (variant.miss && report.reason_code != "unsupported" && !variant.schedule)

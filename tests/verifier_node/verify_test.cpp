@@ -88,6 +88,25 @@ TEST_CASE("a limit on instructions makes the verdict undecided, never more") {
   CHECK(report.reason_code == "exhausted");
 }
 
+TEST_CASE("a loop without end is told before any point, and a long one is none") {
+  Contract contract = sum();
+  Report report = verified(contract, edited(contract.reference, "ret;", "forever:\nbra forever;"));
+  INFO(report.reason);
+  CHECK(report.verdict == "undecided");
+  CHECK(report.reason_code == "exhausted");
+  CHECK(report.reason.find("is there a loop without end? --steps") != std::string::npos);
+  std::string counted =
+      "mov.u32 %r1, 0;\nagain:\nadd.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 20000;\n"
+      "@%p1 bra again;\nret;";
+  CHECK(verified(contract, edited(contract.reference, "ret;", counted)).verdict == "proved");
+  Options options;
+  options.steps_max = 2000;
+  report =
+      verified(contract, edited(contract.reference, "ret;", "forever:\nbra forever;"), options);
+  CHECK(report.reason.find("64 times as many, --steps 128000, do not suffice") !=
+        std::string::npos);
+}
+
 TEST_CASE("an instruction without a model is named with its line") {
   Contract contract = sum();
   std::string text = edited(contract.reference, "bar.sync", "nanosleep.u32 0;\n\tbar.sync");
