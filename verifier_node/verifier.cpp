@@ -156,6 +156,7 @@ void Verifier::take(const PointResult& result, std::uint64_t number) {
     summary.unguarded_keys.clear();
     summary.divisor_keys.clear();
     summary.signed_divisor_keys.clear();
+    summary.falling_keys.clear();
     summary.thresholds.clear();
     summary.comparison_keys.clear();
     summary.sides.clear();
@@ -170,6 +171,7 @@ void Verifier::take(const PointResult& result, std::uint64_t number) {
                                   result.reference.signed_divisor_keys.contains(key)
                               ? 0
                               : 1;
+  note_own_windows(result);
   for (std::uint64_t key : result.candidate.comparison_keys)
     atoms_ +=
         result.reference.comparison_keys.contains(key) || result.implied.contains(key) ? 0 : 1;
@@ -194,6 +196,22 @@ void Verifier::take(const PointResult& result, std::uint64_t number) {
   } else {
     std::erase_if(inconclusive_, [&](std::uint64_t e) { return !result.inconclusive.contains(e); });
   }
+}
+
+/// Exponentials and reciprocals that the candidate alone computes. Where one is great may be as
+/// narrow as one likes, so that what it adds there no point sees.
+void Verifier::note_own_windows(const PointResult& result) {
+  const ptx::field::Summary &reference = result.reference, &candidate = result.candidate;
+  auto take = [&](std::int64_t at) {
+    if (at >= 0 && !own_window_) own_window_ = at;
+  };
+  for (std::uint64_t key : candidate.falling_keys)
+    if (!reference.falling_keys.contains(key) && !reference.unguarded_keys.contains(key))
+      take(candidate.falling_instruction);
+  if (reference.exponential_instruction < 0) take(candidate.exponential_instruction);
+  // Of what the sign is not known there the reference may have said the same otherwise.
+  if (reference.square_instruction < 0 && reference.unsigned_divisors == 0)
+    take(candidate.square_instruction);
 }
 
 Result<Done> Verifier::evaluate() {
@@ -262,6 +280,7 @@ void Verifier::forget_points() {
   reference_ = candidate_ = {};
   unguarded_ = unsigned_divisors_ = atoms_ = 0;
   unguarded_at_ = divisor_at_ = -1;
+  own_window_.reset();
   other_sides_.clear();
   out_of_range_ = false;
   precision_.reset();

@@ -181,7 +181,7 @@ class Subject {
 };
 
 /// The mutants of a campaign in their order, which their numbers and the seed decide: the classes
-/// take turns, and in each the subjects that still have new mutants of it.
+/// take turns as long as they have new mutants, and in each the subjects that have one.
 class Campaign {
  public:
   explicit Campaign(std::vector<std::unique_ptr<Subject>> subjects)
@@ -193,9 +193,15 @@ class Campaign {
     Subject* subject = nullptr;
     Mutant mutant;
   };
-  /// Nothing where no subject has a new mutant of the class whose turn it is.
+  /// Nothing where no subject has a new mutant of any class.
   std::optional<Drawn> next() {
-    std::size_t edit = number_++ % edit_names.size();
+    for (std::size_t classes = 0; classes < edit_names.size(); ++classes)
+      if (std::optional<Drawn> drawn = next_of(number_++ % edit_names.size())) return drawn;
+    return std::nullopt;
+  }
+
+ private:
+  std::optional<Drawn> next_of(std::size_t edit) {
     std::vector<Subject*>& live = live_[edit];
     while (!live.empty()) {
       std::size_t which = draws_[edit]++ % live.size();
@@ -206,7 +212,6 @@ class Campaign {
     return std::nullopt;
   }
 
- private:
   std::vector<std::unique_ptr<Subject>> subjects_;
   std::array<std::vector<Subject*>, static_cast<std::size_t>(Edit::count)> live_;
   std::array<std::uint64_t, static_cast<std::size_t>(Edit::count)> draws_{};
