@@ -308,10 +308,12 @@ void Arithmetic::note_threshold(std::uint64_t comparison, const Number& differen
 }
 
 void Arithmetic::note_side(const Number& difference, Question question, std::uint64_t comparison) {
-  std::uint64_t key = key_of(question == Question::below ? difference : negate(difference));
+  const Number asked = question == Question::below ? difference : negate(difference);
   if (summary_.sides.size() < Summary::sides_max)
-    summary_.sides.try_emplace(key,
-                               Summary::Side{comparison, static_cast<std::uint32_t>(instruction_)});
+    summary_.sides.try_emplace(
+        key_of(asked),
+        Summary::Side{comparison, static_cast<std::uint32_t>(instruction_), asked.shadow < 0,
+                      asked.numerator <= 1 && asked.denominator == 0});
   else
     summary_.keys_cut = true;
 }

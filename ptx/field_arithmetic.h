@@ -55,10 +55,12 @@ struct Summary {
   std::unordered_map<std::uint64_t, Threshold> thresholds;
   static constexpr std::size_t thresholds_max = 1u << 16;
   /// Questions of order by the residues of what is asked to be negative, while the two were never
-  /// equal: by whom, and which comparison it is. Cut at sides_max.
+  /// equal: by whom, which comparison it is, whether it is negative, and whether it is as an input
+  /// is but for a shift and a factor. Cut at sides_max.
   struct Side {
     std::uint64_t comparison = 0;
     std::uint32_t instruction = 0;
+    bool negative = false, linear = false;
   };
   std::unordered_map<std::uint64_t, Side> sides;
   static constexpr std::size_t sides_max = 1u << 18;

@@ -26,9 +26,7 @@ bool joins_blocks(const Contract& contract, const Subject& subject) {
     if (tensor.role == Role::inout) return true;
   return adds_across_blocks(subject) ||
          std::any_of(subject.program.operations.begin(), subject.program.operations.end(),
-                     [](const ptx::Operation& op) {
-                       return op.effect == ptx::Effect::bulk_copy;
-                     });
+                     [](const ptx::Operation& op) { return op.effect == ptx::Effect::bulk_copy; });
 }
 
 }  // namespace
@@ -350,7 +348,13 @@ Result<Done> Verifier::conclude_pieces() {
   bool ties = std::any_of(other_sides_.begin(), other_sides_.end(),
                           [&](std::uint32_t at) { return !candidate_.tied.contains(at); });
   bool compares = atoms_ != 0 || weak;
-  bool new_pieces = compares || ties || own_window_.has_value();
+  // A piece of the reference's that no point entered is not compared: whoever makes the same
+  // comparison may have the same one.
+  auto unseen = std::find_if(answers_.begin(), answers_.end(), [](const auto& asked) {
+    return asked.second.dropped && asked.second.yes != asked.second.no;
+  });
+  bool drops = unseen != answers_.end();
+  bool new_pieces = compares || ties || drops || own_window_.has_value();
   std::optional<Coarse> coarse =
       coarse_function(*sides_.reference.module, *sides_.candidate.module, contract_->entry);
   // What the reference itself does not keep is no demand.
@@ -365,17 +369,20 @@ Result<Done> Verifier::conclude_pieces() {
   Result<std::optional<Witness>> witness = search_sampled();
   if (!witness) return witness.error();
   std::string why =
-      compares      ? "it compares data that the reference does not compare, so that some inputs may "
-                      "take a piece that no point entered"
-      : own_window_ ? "it takes an exponential or a reciprocal that the reference has not, and what "
-                      "it adds may be great in a window of the inputs that no point was in (line " +
-                          std::to_string(sides_.candidate.line_of(
-                              static_cast<std::uint32_t>(*own_window_))) +
-                          ")"
-      : ties        ? "of two computed values it asks < where the reference asks <=, and they were "
-                      "equal at no point"
-                    : "it passes through magnitudes far from all that the reference reaches, where "
-                      "floats overflow or vanish";
+      compares ? "it compares data that the reference does not compare, so that some inputs may "
+                 "take a piece that no point entered"
+      : own_window_
+          ? "it takes an exponential or a reciprocal that the reference has not, and what "
+            "it adds may be great in a window of the inputs that no point was in (line " +
+                std::to_string(sides_.candidate.line_of(static_cast<std::uint32_t>(*own_window_))) +
+                ")"
+      : drops ? "the reference compares data (line " +
+                    std::to_string(sides_.reference.line_of(unseen->first)) +
+                    "), which came out alike at every point, and the candidate does not"
+      : ties ? "of two computed values it asks < where the reference asks <=, and they were "
+               "equal at no point"
+             : "it passes through magnitudes far from all that the reference reaches, where "
+               "floats overflow or vanish";
   if (*witness) {
     findings_.set(Check::stress, CheckState::failed);
     refute(**witness, (*witness)->kind, "equal at the points, but " + why);
@@ -401,9 +408,10 @@ Result<Done> Verifier::conclude_circumstances() {
 Result<Done> Verifier::conclude_scopes() {
   if (sides_.candidate.launch.blocks() == 1) return Done{};
   if (std::optional<std::uint32_t> narrow = narrow_atomic(sides_.candidate))
-    undecided("unsupported", "an atomic of the scope of a block or cluster on memory that others "
-                             "reach too: .gpu is accepted (line " +
-                                 std::to_string(sides_.candidate.line_of(*narrow)) + ")");
+    undecided("unsupported",
+              "an atomic of the scope of a block or cluster on memory that others "
+              "reach too: .gpu is accepted (line " +
+                  std::to_string(sides_.candidate.line_of(*narrow)) + ")");
   return Done{};
 }
 

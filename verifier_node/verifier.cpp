@@ -172,6 +172,7 @@ void Verifier::take(const PointResult& result, std::uint64_t number) {
                               ? 0
                               : 1;
   note_own_windows(result);
+  note_answers(result);
   for (std::uint64_t key : result.candidate.comparison_keys)
     atoms_ +=
         result.reference.comparison_keys.contains(key) || result.implied.contains(key) ? 0 : 1;
@@ -212,6 +213,17 @@ void Verifier::note_own_windows(const PointResult& result) {
   // Of what the sign is not known there the reference may have said the same otherwise.
   if (reference.square_instruction < 0 && reference.unsigned_divisors == 0)
     take(candidate.square_instruction);
+}
+
+/// Shadows fall on both sides of what an input is compared with, if the contract admits both.
+void Verifier::note_answers(const PointResult& result) {
+  for (const auto& [key, side] : result.reference.sides) {
+    if (side.linear) continue;
+    Answers& answers = answers_[side.instruction];
+    (side.negative ? answers.yes : answers.no) = true;
+    answers.dropped |=
+        !result.candidate.keys_cut && !result.candidate.comparison_keys.contains(side.comparison);
+  }
 }
 
 Result<Done> Verifier::evaluate() {
@@ -281,6 +293,7 @@ void Verifier::forget_points() {
   unguarded_ = unsigned_divisors_ = atoms_ = 0;
   unguarded_at_ = divisor_at_ = -1;
   own_window_.reset();
+  answers_.clear();
   other_sides_.clear();
   out_of_range_ = false;
   precision_.reset();
@@ -387,10 +400,9 @@ Result<Findings> Verifier::run() {
     undecided("unsupported", "there is no block to compare");
     return std::move(findings_);
   }
-  for (auto step :
-       {&Verifier::evaluate, &Verifier::conclude_obligations, &Verifier::conclude_pieces,
-        &Verifier::check_late_copies, &Verifier::stress, &Verifier::conclude_circumstances,
-        &Verifier::conclude_scopes}) {
+  for (auto step : {&Verifier::evaluate, &Verifier::conclude_obligations,
+                    &Verifier::conclude_pieces, &Verifier::check_late_copies, &Verifier::stress,
+                    &Verifier::conclude_circumstances, &Verifier::conclude_scopes}) {
     Result<Done> done = (this->*step)();
     if (!done) return done.error();
     if (findings_.decided()) return std::move(findings_);

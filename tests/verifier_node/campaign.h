@@ -105,9 +105,10 @@ class Subject {
   const std::string& name() const { return name_; }
 
   /// A mutant that this subject has not drawn before; nothing where none was found.
+  static constexpr std::uint64_t attempts_max = 40;
   std::optional<Mutant> draw(Edit edit, std::uint64_t number) {
-    for (std::uint64_t attempt = 0; attempt < 20; ++attempt) {
-      std::optional<Mutant> mutant = mutator_.draw(edit, number * 20 + attempt);
+    for (std::uint64_t attempt = 0; attempt < attempts_max; ++attempt) {
+      std::optional<Mutant> mutant = mutator_.draw(edit, number * attempts_max + attempt);
       if (!mutant || mutant->text == contract_.reference || !known_.insert(mutant->text).second)
         continue;
       ptx::Parsed parsed = ptx::parse(mutant->text, "mutant.ptx");

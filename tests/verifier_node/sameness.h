@@ -80,8 +80,8 @@ class Sameness {
     const auto& all = function.instructions;
     std::vector<std::string> left = registers_in(all[at].operands[0]);
     for (std::size_t i = at + 1; i < all.size() && !left.empty(); ++i) {
-      bool label = std::any_of(
-          function.labels.begin(), function.labels.end(), [&](const ptx::Label& label) {
+      bool label =
+          std::any_of(function.labels.begin(), function.labels.end(), [&](const ptx::Label& label) {
             return label.span.begin >= all[i - 1].span.end && label.span.end <= all[i].span.begin;
           });
       if (label || begins(all[i].opcode, {"bra", "brx", "ret", "exit", "call"})) return false;
