@@ -452,7 +452,8 @@ Result<Done> Verifier::stress() {
     std::uint64_t seed = philox64(options_->seed, seed_stream, 0) >> 40;
     Result<std::optional<Witness>> witness = try_input(replay_, sides_, plan, input_class, seed);
     if (!witness) {
-      undecided("unsupported", witness.error().what);
+      undecided(witness.error().fault == Fault::malformed ? "poison" : "unsupported",
+                witness.error().what);
       return Done{};
     }
     if (*witness) {
