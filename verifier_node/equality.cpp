@@ -247,7 +247,7 @@ std::unordered_set<std::uint64_t> implied(const Point& point, const PointResult&
 }
 
 /// Every block of a counter is the last once at the first point, up to so many.
-constexpr std::uint64_t last_blocks_max = 64;
+constexpr std::uint64_t last_blocks_max = 128;
 constexpr std::uint64_t last_stream = 0x1A57;
 
 /// Runs the last blocks of both sides, and meets what they write.
