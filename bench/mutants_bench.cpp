@@ -2,12 +2,13 @@
 // Makes one-edit mutants of kernels and asks the verifier about each. None may be proved unless an
 // argument apart from the field domain shows that it is the same kernel.
 //   mutants_bench [--count N] [--seed S] [--kernels FOLDER [--blocks N]]... [--only TEXT]
-//                 [--shard I/N] [--results FILE] [--until S] [--answers]
+//                 [--shard I/N] [--results FILE] [--until S] [--answers | --plan]
 //   mutants_bench --table FILE..
 // A folder's contracts are mutated whole, or as the first blocks of their grid alone. Shard I of N
 // answers every N-th mutant; all shards together are the campaign. With --results each answer is a
 // line of JSON, those that are there are not asked for again, and none is after the seconds of
-// --until. --table prints the counts by class of edit, and every survivor.
+// --until. --plan asks nothing: it prints how many mutants of each class there would be. --table
+// prints the counts by class of edit, every survivor, and what of a campaign's demands is not met.
 
 #include <chrono>
 #include <cstdio>
@@ -36,7 +37,7 @@ struct Options {
   std::string only;
   fs::path results;
   double until = 1e9;
-  bool all_answers = false;
+  bool all_answers = false, plan = false;
 };
 
 void print_table(const Tally& tally) {
@@ -107,6 +108,28 @@ std::map<std::uint64_t, Answer> answers_in(const fs::path& file) {
   return answers;
 }
 
+/// What a campaign must show, in shares of itself; says what it does not.
+bool holds(const Tally& tally, std::size_t kernels) {
+  constexpr std::size_t kernels_min = 15;
+  constexpr double stated_min = 0.95, unstated_max = 0.03, class_min = 0.05;
+  Counts sum;
+  for (const Counts& counts : tally.by_edit) sum += counts;
+  double all = sum.total(), others = std::max(1u, sum.total() - sum.same);
+  bool good = true;
+  auto demand = [&](bool held, const std::string& what) {
+    if (!held) std::printf("NOT HELD: %s\n", what.c_str());
+    good &= held;
+  };
+  demand(sum.proved == 0, "none is proved without an argument");
+  demand(sum.refuted + sum.stated >= stated_min * others, "95 % differ by a stated difference");
+  demand(sum.unstated <= unstated_max * others, "at most 3 % are undecided without one");
+  demand(kernels >= kernels_min, "the mutants are of 15 kernels");
+  for (std::size_t i = 0; i < edit_names.size(); ++i)
+    demand(tally.by_edit[i].total() >= class_min * all,
+           "a class of edits is a twentieth of all: " + std::string(edit_names[i]));
+  return good;
+}
+
 int table(const std::vector<std::string>& files) {
   Tally tally;
   std::map<std::string, Counts> kernels;
@@ -123,7 +146,7 @@ int table(const std::vector<std::string>& files) {
                 kernel.c_str(), c.total(), c.refuted, c.stated, c.unstated, c.same, c.proved);
   std::printf("%zu kernels\n", kernels.size());
   print_table(tally);
-  return tally.proved() == 0 ? 0 : 1;
+  return holds(tally, kernels.size()) ? 0 : 1;
 }
 
 std::vector<std::unique_ptr<Subject>> subjects_of(const Options& options) {
@@ -147,6 +170,24 @@ std::vector<std::unique_ptr<Subject>> subjects_of(const Options& options) {
   return subjects;
 }
 
+int plan(Campaign campaign, std::uint64_t count) {
+  std::array<std::uint64_t, edit_names.size()> mutants{};
+  std::unordered_set<std::string> kernels;
+  for (std::uint64_t i = 0; i < count; ++i)
+    if (std::optional<Campaign::Drawn> drawn = campaign.next()) {
+      ++mutants[static_cast<std::size_t>(drawn->mutant.edit)];
+      kernels.insert(drawn->subject->name());
+    }
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < mutants.size(); ++i) {
+    std::printf("%-22s %8llu\n", edit_names[i], static_cast<unsigned long long>(mutants[i]));
+    sum += mutants[i];
+  }
+  std::printf("%-22s %8llu of %zu kernels\n", "all", static_cast<unsigned long long>(sum),
+              kernels.size());
+  return 0;
+}
+
 int run(const Options& options) {
   auto begin = std::chrono::steady_clock::now();
   auto spent = [&] {
@@ -155,6 +196,7 @@ int run(const Options& options) {
   std::vector<std::unique_ptr<Subject>> subjects = subjects_of(options);
   if (subjects.empty()) return 64;
   Campaign campaign(std::move(subjects));
+  if (options.plan) return plan(std::move(campaign), options.count);
   std::map<std::uint64_t, Answer> answers = answers_in(options.results);
   std::ofstream out(options.results, std::ios::app);
   Tally tally;
@@ -212,6 +254,8 @@ int main(int count, char** arguments) {
     std::string name = arguments[i], value = i + 1 < count ? arguments[i + 1] : "";
     if (name == "--answers")
       options.all_answers = true;
+    else if (name == "--plan")
+      options.plan = true;
     else if (mutation::take(options, name, value))
       ++i;
     else

@@ -26,6 +26,7 @@ Number combined(const Number& a, const Number& b) {
   out.dormant = a.dormant | b.dormant;
   out.kind = a.kind;
   out.rounds = longest(a.rounds, b.rounds);
+  out.square = a.square || b.square;
   return out;
 }
 
@@ -53,9 +54,13 @@ void Summary::add(const Summary& more) {
   };
   first(unguarded_instruction, more.unguarded_instruction);
   first(divisor_instruction, more.divisor_instruction);
+  first(exponential_instruction, more.exponential_instruction);
+  first(falling_instruction, more.falling_instruction);
+  first(square_instruction, more.square_instruction);
   unguarded_keys.insert(more.unguarded_keys.begin(), more.unguarded_keys.end());
   divisor_keys.insert(more.divisor_keys.begin(), more.divisor_keys.end());
   signed_divisor_keys.insert(more.signed_divisor_keys.begin(), more.signed_divisor_keys.end());
+  falling_keys.insert(more.falling_keys.begin(), more.falling_keys.end());
   comparison_keys.insert(more.comparison_keys.begin(), more.comparison_keys.end());
   sides.insert(more.sides.begin(), more.sides.end());
   thresholds.insert(more.thresholds.begin(), more.thresholds.end());
@@ -239,11 +244,15 @@ Number Arithmetic::product_of(const Number& a, const Number& b) {
   Number out = combined(a, b);
   out.shadow = a.shadow * b.shadow;
   bool square = a.shadow == b.shadow && equal(a.r, b.r);
+  bool opposite = a.shadow == -b.shadow && equal(a.r, moduli_->negate(b.r));
   out.r = moduli_->mul(a.r, b.r);
   out.numerator = add_degrees(a.numerator, b.numerator);
   out.denominator = add_degrees(a.denominator, b.denominator);
   out.signs = product_signs(a.signs, b.signs);
-  if (square) out.signs |= not_negative;
+  if ((square || opposite) && (out.signs & (not_negative | not_positive)) == 0) {
+    out.signs |= square ? not_negative : not_positive;
+    out.square = true;
+  }
   if (a.term != 0 && b.term == 0) out.term = scaled_term(a.term, b);
   if (b.term != 0 && a.term == 0) out.term = scaled_term(b.term, a);
   return out;
@@ -261,6 +270,7 @@ void Arithmetic::note_divisor(const Number& a) {
     // Rows divide by one sum many times.
     if (equal(last_divisor_, a.r)) return;
     last_divisor_ = a.r;
+    if (a.square && summary_.square_instruction < 0) summary_.square_instruction = instruction_;
     if (summary_.signed_divisor_keys.size() < Summary::keys_max)
       summary_.signed_divisor_keys.insert(std::min(key_of(a), key_of(negate(a))));
     return;
@@ -298,10 +308,12 @@ void Arithmetic::note_threshold(std::uint64_t comparison, const Number& differen
 }
 
 void Arithmetic::note_side(const Number& difference, Question question, std::uint64_t comparison) {
-  std::uint64_t key = key_of(question == Question::below ? difference : negate(difference));
+  const Number asked = question == Question::below ? difference : negate(difference);
   if (summary_.sides.size() < Summary::sides_max)
-    summary_.sides.try_emplace(key,
-                               Summary::Side{comparison, static_cast<std::uint32_t>(instruction_)});
+    summary_.sides.try_emplace(
+        key_of(asked),
+        Summary::Side{comparison, static_cast<std::uint32_t>(instruction_), asked.shadow < 0,
+                      asked.numerator <= 1 && asked.denominator == 0});
   else
     summary_.keys_cut = true;
 }
@@ -358,9 +370,7 @@ Number Arithmetic::divide(const Number& left, const Number& right) {
   return out;
 }
 
-bool Arithmetic::guarded(const Number& a) const {
-  if (a.is(literal_bits) || a.is(not_positive)) return true;
-  if (a.shadow == 0 && is_constant(a)) return true;
+bool Arithmetic::below_maximum(const Number& a) const {
   if (a.term == 0) return false;
   // a = c M(S) + t with c < 0: bounded by 0 where -t/c is in S, or the maximum of a part of S.
   const Term& term = terms_[a.term];

@@ -36,6 +36,11 @@ struct Summary {
   std::unordered_set<std::uint64_t> unguarded_keys, divisor_keys;
   /// Divisors that are not 0 by structure: what equals one of these is not 0 either.
   std::unordered_set<std::uint64_t> signed_divisor_keys;
+  /// What is great in a window of the inputs alone, which may be as narrow as one likes:
+  /// exponentials of data, those of which their sign is the bound, by their arguments, and
+  /// reciprocals that a square keeps finite.
+  std::int64_t exponential_instruction = -1, falling_instruction = -1, square_instruction = -1;
+  std::unordered_set<std::uint64_t> falling_keys;
   static constexpr std::size_t keys_max = 1u << 21;
   bool keys_cut = false;
   /// What data was compared with what, as the residues of the difference up to its sign; questions
@@ -50,10 +55,12 @@ struct Summary {
   std::unordered_map<std::uint64_t, Threshold> thresholds;
   static constexpr std::size_t thresholds_max = 1u << 16;
   /// Questions of order by the residues of what is asked to be negative, while the two were never
-  /// equal: by whom, and which comparison it is. Cut at sides_max.
+  /// equal: by whom, which comparison it is, whether it is negative, and whether it is as an input
+  /// is but for a shift and a factor. Cut at sides_max.
   struct Side {
     std::uint64_t comparison = 0;
     std::uint32_t instruction = 0;
+    bool negative = false, linear = false;
   };
   std::unordered_map<std::uint64_t, Side> sides;
   static constexpr std::size_t sides_max = 1u << 18;
@@ -143,6 +150,7 @@ class Arithmetic {
   }
   void note_divisor(const Number& a);
   void note_guard(const Number& a);
+  void note_falling(const Number& a);
   Number integer(std::int64_t value, Type type) const;
   Number literal(double value, Type type) const { return point_->literal(value, type); }
   Number poison() const;
@@ -175,7 +183,11 @@ class Arithmetic {
   std::uint32_t scaled_term(std::uint32_t term, const Number& factor);
   std::uint32_t sum_term(std::uint32_t a, std::uint32_t b);
   std::uint32_t negated_term(std::uint32_t term) const;
-  bool guarded(const Number& a) const;
+  bool guarded(const Number& a) const {
+    return a.is(literal_bits) || a.is(not_positive) || (a.shadow == 0 && is_constant(a)) ||
+           below_maximum(a);
+  }
+  bool below_maximum(const Number& a) const;
   /// An integer at this piece, whatever the inputs.
   bool is_constant(const Number& a) const {
     if (!(std::fabs(a.shadow) < 0x1p31) || std::floor(a.shadow) != a.shadow) return false;

@@ -10,7 +10,10 @@ namespace lathe::ptx::field {
 template <Type T>
 bool both_exact(const BitsValue<T>& a, const BitsValue<T>& b) {
   if (a.exact && b.exact) return true;
-  a.field->complain(ComplaintKind::undecided, "an integer comparison of bits that are not exact");
+  if (a.poisoned() || b.poisoned())
+    a.field->complain(ComplaintKind::undefined, "an undefined value is compared");
+  else
+    a.field->complain(ComplaintKind::undecided, "an integer comparison of bits that are not exact");
   return false;
 }
 /// A float's bits beside exact ones: as the shadow has them.

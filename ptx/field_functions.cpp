@@ -39,11 +39,15 @@ Number Arithmetic::exp2(const Number& argument) {
 /// The integer that a number became has its guard.
 void Arithmetic::note_guard(const Number& a) {
   ++summary_.exponentials;
+  if (!a.is(literal_bits) && summary_.exponential_instruction < 0)
+    summary_.exponential_instruction = instruction_;
+  if (!a.is(literal_bits) && a.is(not_positive)) note_falling(a);
   if (guarded(a)) return;
   std::uint64_t key = key_of(a);
   if (fractions_.contains(key)) return;
   if (a.is(integral))
     if (std::optional<Number> origin = floored_from(a)) {
+      if (origin->is(not_positive)) note_falling(*origin);
       if (guarded(*origin)) return;
       key = key_of(*origin);
     }
@@ -54,6 +58,12 @@ void Arithmetic::note_guard(const Number& a) {
   } else {
     summary_.keys_cut = true;
   }
+}
+
+void Arithmetic::note_falling(const Number& a) {
+  if (below_maximum(a)) return;
+  if (summary_.falling_instruction < 0) summary_.falling_instruction = instruction_;
+  if (summary_.falling_keys.size() < Summary::keys_max) summary_.falling_keys.insert(key_of(a));
 }
 
 /// What became this integer, perhaps with another one added.
@@ -189,6 +199,7 @@ Number Arithmetic::maximum(const Number& a, const Number& b, bool nan_wins) {
   out.reversed = false;
   out.pending = true;
   out.signs = signs;
+  out.square = a.square || b.square;
   out.numerator = std::max(a.numerator, b.numerator);
   out.denominator = std::max(a.denominator, b.denominator);
   out.fits = std::max(a.fits, b.fits);

@@ -63,6 +63,7 @@ struct Number {
   std::uint8_t fits = 24;                                    // It has at most so many bits.
   bool pending : 1 = false;   // Residues are the set's, computed when asked for.
   bool reversed : 1 = false;  // Of `set`: it is -M(set), a minimum.
+  bool square : 1 = false;    // That it is not negative may rest on a square.
   Rounds rounds;
 
   bool finite() const { return special == Special::finite; }

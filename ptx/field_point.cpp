@@ -73,10 +73,9 @@ Point::Point(PointOptions options, std::vector<Chain> chains, std::vector<Recipe
     constexpr std::uint64_t pool = 4;
     Recipe any{"", Type::f32, false, true, "", -64, 64, 1, 0, 0, 0};
     recipes_.push_back(any);
-    std::vector<Number> ties;
+    std::vector<Number> ties{literal(0, Type::f32)};
     for (std::uint64_t i = 0; i < pool; ++i) ties.push_back(input(recipes_.size() - 1, i));
     recipes_.pop_back();
-    ties.push_back(literal(0, Type::f32));
     for (double boundary : options_.boundaries)
       for (double sign : {1.0, -1.0}) ties.push_back(literal(sign * boundary, Type::f32));
     ties_ = std::move(ties);
@@ -132,6 +131,14 @@ double Point::shadow_of(const Recipe& recipe, std::uint64_t random, std::uint64_
   return value == 0 ? recipe.high * 0x1p-20 : value;
 }
 
+/// What this input is exactly, if that is anything. Some elements are 0 in every tensor: what is
+/// made of several inputs is then 0 too.
+const Number* Point::tie_of(std::uint64_t element, std::uint64_t random) const {
+  if (ties_.empty()) return nullptr;
+  if (mix(input_key_ ^ 0x7135, element) % 64 == 0) return &ties_.front();
+  return (random >> 24 & 15) != 0 ? nullptr : &ties_[(random >> 32) % ties_.size()];
+}
+
 Number Point::input(std::size_t tensor, std::uint64_t element) const {
   const Recipe& recipe = recipes_[tensor];
   Number number;
@@ -156,8 +163,7 @@ Number Point::input(std::size_t tensor, std::uint64_t element) const {
     number.r = moduli_.mul(number.r, number.r);
     if (number.shadow < 0) number.r = moduli_.negate(number.r);
   }
-  const Number* tie =
-      ties_.empty() || (more >> 24 & 15) != 0 ? nullptr : &ties_[(more >> 32) % ties_.size()];
+  const Number* tie = tie_of(element, more);
   if (tie != nullptr && tie->shadow >= recipe.low && tie->shadow <= recipe.high) {
     number.r = tie->r;
     number.shadow = tie->shadow;

@@ -76,6 +76,7 @@ class Point {
 
  private:
   Point(PointOptions options, std::vector<Chain> chains, std::vector<Recipe> recipes);
+  const Number* tie_of(std::uint64_t element, std::uint64_t random) const;
   double shadow_of(const Recipe& recipe, std::uint64_t random, std::uint64_t more) const;
   const Prime& prime_of(unsigned slot) const { return moduli_.prime(slot); }
 
@@ -85,7 +86,7 @@ class Point {
   Moduli moduli_;
   std::vector<Recipe> recipes_;
   std::uint64_t input_key_;
-  std::vector<Number> ties_;
+  std::vector<Number> ties_;  // The first is 0.
   std::array<std::unique_ptr<PowersOfTwo>, slots_max> powers_;
   mutable std::array<std::unique_ptr<DiscreteLog>, slots_max> logs_;
   mutable std::mutex logs_lock_;

@@ -92,7 +92,7 @@ LATHE_LANES bool extremes(const Shadows& x, double& largest, double& smallest) {
 bool alike(const Number& a, const Number& b) {
   return a.numerator == b.numerator && a.denominator == b.denominator && a.valid == b.valid &&
          a.taint == b.taint && a.dormant == b.dormant && a.signs == b.signs && a.kind == b.kind &&
-         a.fits == b.fits &&
+         a.fits == b.fits && a.square == b.square &&
          std::bit_cast<std::uint32_t>(a.rounds) == std::bit_cast<std::uint32_t>(b.rounds);
 }
 

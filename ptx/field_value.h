@@ -91,11 +91,12 @@ BitsValue<T> all_poison(Field* field) {
   return out;
 }
 
-/// Of operands that are not all exact: poison makes poison, a float's bytes a complaint.
+/// Of operands that are not all exact: poison makes poison, whatever is beside it, and else a
+/// float's bytes a complaint.
 template <Type To, class... A>
 BitsValue<To> opaque(Field* field, const A&... operands) {
   bool number = ((!operands.exact && !operands.poisoned()) || ...);
-  if (number)
+  if (number && !(operands.poisoned() || ...))
     field->complain(ComplaintKind::undecided, "an integer operation on the bits of a float");
   return all_poison<To>(field);
 }

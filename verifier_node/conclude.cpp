@@ -339,7 +339,13 @@ Result<Done> Verifier::conclude_pieces() {
   bool ties = std::any_of(other_sides_.begin(), other_sides_.end(),
                           [&](std::uint32_t at) { return !candidate_.tied.contains(at); });
   bool compares = atoms_ != 0 || weak;
-  bool new_pieces = compares || ties;
+  // A piece of the reference's that no point entered is not compared: whoever makes the same
+  // comparison may have the same one.
+  auto unseen = std::find_if(answers_.begin(), answers_.end(), [](const auto& asked) {
+    return asked.second.dropped && asked.second.yes != asked.second.no;
+  });
+  bool drops = unseen != answers_.end();
+  bool new_pieces = compares || ties || drops || own_window_.has_value();
   std::optional<Coarse> coarse =
       coarse_function(*sides_.reference.module, *sides_.candidate.module, contract_->entry);
   // What the reference itself does not keep is no demand.
@@ -353,12 +359,21 @@ Result<Done> Verifier::conclude_pieces() {
   if (!new_pieces && !out_of_range_) return Done{};
   Result<std::optional<Witness>> witness = search_sampled();
   if (!witness) return witness.error();
-  std::string why = compares     ? "it compares data that the reference does not compare, so that "
-                                   "some inputs may take a piece that no point entered"
-                    : new_pieces ? "of two computed values it asks < where the reference asks <=, "
-                                   "and they were equal at no point"
-                                 : "it passes through magnitudes far from all that the reference "
-                                   "reaches, where floats overflow or vanish";
+  std::string why =
+      compares ? "it compares data that the reference does not compare, so that some inputs may "
+                 "take a piece that no point entered"
+      : own_window_
+          ? "it takes an exponential or a reciprocal that the reference has not, and what "
+            "it adds may be great in a window of the inputs that no point was in (line " +
+                std::to_string(sides_.candidate.line_of(static_cast<std::uint32_t>(*own_window_))) +
+                ")"
+      : drops ? "the reference compares data (line " +
+                    std::to_string(sides_.reference.line_of(unseen->first)) +
+                    "), which came out alike at every point, and the candidate does not"
+      : ties ? "of two computed values it asks < where the reference asks <=, and they were "
+               "equal at no point"
+             : "it passes through magnitudes far from all that the reference reaches, where "
+               "floats overflow or vanish";
   if (*witness) {
     findings_.set(Check::stress, CheckState::failed);
     refute(**witness, (*witness)->kind, "equal at the points, but " + why);
@@ -428,7 +443,8 @@ Result<Done> Verifier::stress() {
     std::uint64_t seed = philox64(options_->seed, seed_stream, 0) >> 40;
     Result<std::optional<Witness>> witness = try_input(replay_, sides_, plan, input_class, seed);
     if (!witness) {
-      undecided("unsupported", witness.error().what);
+      undecided(witness.error().fault == Fault::malformed ? "poison" : "unsupported",
+                witness.error().what);
       return Done{};
     }
     if (*witness) {

@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/random.h"
 #include "verifier_node/binding.h"
 #include "verifier_node/last_blocks.h"
 
@@ -246,7 +247,8 @@ std::unordered_set<std::uint64_t> implied(const Point& point, const PointResult&
 }
 
 /// Every block of a counter is the last once at the first point, up to so many.
-constexpr std::uint64_t last_blocks_max = 64;
+constexpr std::uint64_t last_blocks_max = 128;
+constexpr std::uint64_t last_stream = 0x1A57;
 
 /// Runs the last blocks of both sides, and meets what they write.
 void run_last_blocks(Worker& worker, std::array<LastBlocks, 2>& sides, const PointRequest& request,
@@ -255,7 +257,8 @@ void run_last_blocks(Worker& worker, std::array<LastBlocks, 2>& sides, const Poi
     LastBlocks& last = sides[side == Side::reference ? 0 : 1];
     if (!last.any() || result.stopped) continue;
     std::uint64_t choices = request.point == 0 ? last_blocks_max : 1;
-    for (const LastBlocks::Found& found : last.run(worker.of(side), choices, request.point * 7)) {
+    std::uint64_t draw = philox64(request.seed, last_stream, request.point);
+    for (const LastBlocks::Found& found : last.run(worker.of(side), choices, draw)) {
       if (found.trap) {
         result.stopped = StoppedBlock{side, found.block, *found.trap};
         return;

@@ -3,13 +3,16 @@
 #include "verifier_node/last_blocks.h"
 
 #include <algorithm>
-#include <set>
+
+#include "base/random.h"
 
 namespace lathe::verifier_node {
 
 using ptx::field::Written;
 
 namespace {
+
+constexpr std::uint64_t choice_stream = 0x1A57;
 
 ptx::Trap trap_of(std::uint64_t block, std::string what) {
   ptx::Trap trap;
@@ -29,14 +32,15 @@ bool all_equal(const std::vector<Written>& a, const std::vector<Written>& b) {
   return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), equal);
 }
 
-/// Some of these, spread, with number `first` among them.
-std::vector<std::uint64_t> chosen(const std::vector<std::uint64_t>& blocks, std::uint64_t choices,
-                                  std::uint64_t first) {
-  std::set<std::uint64_t> out{blocks[first % blocks.size()]};
-  std::uint64_t count = std::min<std::uint64_t>(choices, blocks.size());
-  for (std::uint64_t i = 0; i < count && out.size() < count; ++i)
-    out.insert(blocks[i * blocks.size() / count]);
-  return {out.begin(), out.end()};
+/// Some of these: all, or as many as are asked for, which nobody can foresee.
+std::vector<std::uint64_t> chosen(std::vector<std::uint64_t> blocks, std::uint64_t choices,
+                                  std::uint64_t draw) {
+  if (choices >= blocks.size()) return blocks;
+  for (std::uint64_t i = 0; i < choices; ++i)
+    std::swap(blocks[i], blocks[i + philox64(draw, choice_stream, i) % (blocks.size() - i)]);
+  blocks.resize(choices);
+  std::sort(blocks.begin(), blocks.end());
+  return blocks;
 }
 
 }  // namespace
@@ -107,7 +111,7 @@ void LastBlocks::finish_counter(const Group& group, Found& found) const {
 }
 
 std::vector<LastBlocks::Found> LastBlocks::run(ptx::field::FieldRunner& runner,
-                                               std::uint64_t choices, std::uint64_t first) {
+                                               std::uint64_t choices, std::uint64_t draw) {
   std::vector<Found> out;
   for (auto& [place, group] : groups_) {
     std::sort(group.blocks.begin(), group.blocks.end());
@@ -134,7 +138,7 @@ std::vector<LastBlocks::Found> LastBlocks::run(ptx::field::FieldRunner& runner,
       return out;
     }
     std::optional<Found> one;
-    for (std::uint64_t last : chosen(group.blocks, choices, first)) {
+    for (std::uint64_t last : chosen(group.blocks, choices, draw)) {
       ++runs_;
       Found found = run_one(runner, group, last);
       if (!found.trap && one && !all_equal(one->written, found.written))

@@ -27,11 +27,11 @@ class LastBlocks {
     std::uint64_t block = 0;
     std::optional<ptx::Trap> trap;
   };
-  /// Runs so many of each counter's blocks as the last, `first` among them. What they leave beyond
-  /// what all blocks left is `written`, the same of each; a trap where it is not, or where the
-  /// tickets do not add up.
+  /// Runs so many of each counter's blocks as the last, which `draw` decides. What they leave
+  /// beyond what all blocks left is `written`, the same of each; a trap where it is not, or where
+  /// the tickets do not add up.
   std::vector<Found> run(ptx::field::FieldRunner& runner, std::uint64_t choices,
-                         std::uint64_t first);
+                         std::uint64_t draw);
   std::uint64_t blocks() const { return blocks_; }
   std::uint64_t runs() const { return runs_; }
 

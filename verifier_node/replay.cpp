@@ -247,8 +247,9 @@ Result<std::optional<Witness>> try_input(Replay& replay, const Sides& sides, con
   Replayed candidate = replay.run(Side::candidate, plan.candidate_blocks);
   if (candidate.trap) {
     // The bits domain follows undefined bits by whole registers: alone that refutes nothing.
-    if (!refutes(candidate.trap->kind) || candidate.trap->kind == TrapKind::undefined_value)
-      return Error{Fault::unsupported,
+    bool undefined = candidate.trap->kind == TrapKind::undefined_value;
+    if (!refutes(candidate.trap->kind) || undefined)
+      return Error{undefined ? Fault::malformed : Fault::unsupported,
                    "the candidate does not run on inputs of class " +
                        std::string(name_of(input_class)) + ": " + print(*candidate.trap),
                    "",

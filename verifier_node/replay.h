@@ -83,7 +83,8 @@ class Replay {
 };
 
 /// Runs both on an input and gives a witness where they part; an error where
-/// the reference itself does not run.
+/// one of them does not run: `malformed` where the candidate asks what nothing
+/// has set.
 Result<std::optional<Witness>> try_input(Replay& replay, const Sides& sides, const StressPlan& plan,
                                          InputClass input_class, std::uint64_t seed);
 

@@ -157,6 +157,7 @@ void Verifier::take(const PointResult& result, std::uint64_t number) {
     summary.unguarded_keys.clear();
     summary.divisor_keys.clear();
     summary.signed_divisor_keys.clear();
+    summary.falling_keys.clear();
     summary.thresholds.clear();
     summary.comparison_keys.clear();
     summary.sides.clear();
@@ -171,6 +172,8 @@ void Verifier::take(const PointResult& result, std::uint64_t number) {
                                   result.reference.signed_divisor_keys.contains(key)
                               ? 0
                               : 1;
+  note_own_windows(result);
+  note_answers(result);
   for (std::uint64_t key : result.candidate.comparison_keys)
     atoms_ +=
         result.reference.comparison_keys.contains(key) || result.implied.contains(key) ? 0 : 1;
@@ -194,6 +197,33 @@ void Verifier::take(const PointResult& result, std::uint64_t number) {
     candidate_writers_ = result.candidate_writers;
   } else {
     std::erase_if(inconclusive_, [&](std::uint64_t e) { return !result.inconclusive.contains(e); });
+  }
+}
+
+/// Exponentials and reciprocals that the candidate alone computes. Where one is great may be as
+/// narrow as one likes, so that what it adds there no point sees.
+void Verifier::note_own_windows(const PointResult& result) {
+  const ptx::field::Summary &reference = result.reference, &candidate = result.candidate;
+  auto take = [&](std::int64_t at) {
+    if (at >= 0 && !own_window_) own_window_ = at;
+  };
+  for (std::uint64_t key : candidate.falling_keys)
+    if (!reference.falling_keys.contains(key) && !reference.unguarded_keys.contains(key))
+      take(candidate.falling_instruction);
+  if (reference.exponential_instruction < 0) take(candidate.exponential_instruction);
+  // Of what the sign is not known there the reference may have said the same otherwise.
+  if (reference.square_instruction < 0 && reference.unsigned_divisors == 0)
+    take(candidate.square_instruction);
+}
+
+/// Shadows fall on both sides of what an input is compared with, if the contract admits both.
+void Verifier::note_answers(const PointResult& result) {
+  for (const auto& [key, side] : result.reference.sides) {
+    if (side.linear) continue;
+    Answers& answers = answers_[side.instruction];
+    (side.negative ? answers.yes : answers.no) = true;
+    answers.dropped |=
+        !result.candidate.keys_cut && !result.candidate.comparison_keys.contains(side.comparison);
   }
 }
 
@@ -263,6 +293,8 @@ void Verifier::forget_points() {
   reference_ = candidate_ = {};
   unguarded_ = unsigned_divisors_ = atoms_ = 0;
   unguarded_at_ = divisor_at_ = -1;
+  own_window_.reset();
+  answers_.clear();
   other_sides_.clear();
   out_of_range_ = false;
   precision_.reset();

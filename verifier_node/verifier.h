@@ -34,6 +34,8 @@ class Verifier {
     };
     return decisions(reference_) + decisions(candidate_) != 0;
   }
+  void note_own_windows(const PointResult& result);
+  void note_answers(const PointResult& result);
   void finish_points();
   void forget_points();
   void look_at_drawn_tensors();
@@ -85,8 +87,16 @@ class Verifier {
   std::uint64_t unguarded_ = 0, unsigned_divisors_ = 0;  // Not the reference's.
   std::uint64_t atoms_ = 0;  // Comparisons of data that the reference does not make.
   std::unordered_set<std::uint32_t> other_sides_;  // Or makes with the other side of a tie.
+  /// What comparisons of the reference were answered, by instruction, and whether the candidate
+  /// did not make one of them.
+  struct Answers {
+    bool yes = false, no = false, dropped = false;
+  };
+  std::map<std::uint32_t, Answers> answers_;
   bool out_of_range_ = false;  // Magnitudes far from all that the reference reaches.
   std::int64_t unguarded_at_ = -1, divisor_at_ = -1;
+  /// Where the candidate computes what may be great in a window that the reference has not.
+  std::optional<std::int64_t> own_window_;
   std::uint64_t steps_ = 0, blocks_run_ = 0;
   Translations translations_;
   std::optional<std::optional<Witness>> searched_;  // What search_sampled found.

@@ -258,6 +258,61 @@ TEST_CASE("tanh is its exponential form, scaled or not") {
   CHECK(w.equal(a.tanh(x), a.divide(a.sub(w.l(1), e), a.add(w.l(1), e))));
 }
 
+TEST_CASE("where ties are asked for, some elements are 0 in every tensor") {
+  Recipe recipe;
+  recipe.computed = true;
+  for (bool ties : {true, false})
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+      PointOptions options;
+      options.seed = seed;
+      options.ties = ties;
+      auto point = *Point::make(options, {recipe, recipe, recipe});
+      unsigned zeros = 0;
+      for (std::uint64_t i = 0; i < 1024; ++i)
+        zeros += point->input(0, i).shadow == 0 && point->input(1, i).shadow == 0 &&
+                 point->input(2, i).shadow == 0;
+      INFO(seed);
+      CHECK((ties ? zeros >= 4 && zeros <= 64 : zeros == 0));
+    }
+}
+
+TEST_CASE("exponentials that their sign bounds are noted by their arguments, others are not") {
+  World w;
+  Arithmetic& a = w.a;
+  Number x = w.x(0), y = w.x(1);
+  Number falling = a.negate(a.mul(x, x));
+  a.exp2(w.l(-3));
+  CHECK(a.summary().falling_keys.empty());
+  CHECK(a.summary().exponential_instruction < 0);
+  Number m = w.max_of({x, y, w.x(2)});
+  a.set_instruction(7);
+  a.exp2(a.sub(x, m));
+  CHECK(a.summary().falling_keys.empty());
+  CHECK(a.summary().exponential_instruction == 7);
+  a.exp2(falling);
+  CHECK(a.summary().falling_keys == std::unordered_set{a.key_of(falling)});
+  // The same real by another way.
+  a.exp2(a.mul(a.negate(x), x));
+  CHECK(a.summary().falling_keys.size() == 1);
+  a.exp2(a.negate(a.mul(y, y)));
+  CHECK(a.summary().falling_keys.size() == 2);
+}
+
+TEST_CASE("a divisor that a square keeps from 0 is told from a sum of exponentials") {
+  World w;
+  Arithmetic& a = w.a;
+  Number x = w.x(0), one = w.l(1), e = a.exp2(w.x(1)), f = a.exp2(w.x(2));
+  a.set_instruction(3);
+  a.divide(x, a.add(e, f));
+  a.divide(x, a.add(a.mul(e, e), one));
+  CHECK(a.summary().unsigned_divisors == 0);
+  CHECK(a.summary().square_instruction < 0);
+  a.set_instruction(5);
+  a.divide(one, a.add(a.mul(x, x), one));
+  CHECK(a.summary().unsigned_divisors == 0);
+  CHECK(a.summary().square_instruction == 5);
+}
+
 TEST_CASE("three independent primes serve rational programs") {
   PointOptions options;
   options.linked = false;

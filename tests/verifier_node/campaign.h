@@ -105,9 +105,10 @@ class Subject {
   const std::string& name() const { return name_; }
 
   /// A mutant that this subject has not drawn before; nothing where none was found.
+  static constexpr std::uint64_t attempts_max = 40;
   std::optional<Mutant> draw(Edit edit, std::uint64_t number) {
-    for (std::uint64_t attempt = 0; attempt < 20; ++attempt) {
-      std::optional<Mutant> mutant = mutator_.draw(edit, number * 20 + attempt);
+    for (std::uint64_t attempt = 0; attempt < attempts_max; ++attempt) {
+      std::optional<Mutant> mutant = mutator_.draw(edit, number * attempts_max + attempt);
       if (!mutant || mutant->text == contract_.reference || !known_.insert(mutant->text).second)
         continue;
       ptx::Parsed parsed = ptx::parse(mutant->text, "mutant.ptx");
@@ -181,7 +182,7 @@ class Subject {
 };
 
 /// The mutants of a campaign in their order, which their numbers and the seed decide: the classes
-/// take turns, and in each the subjects that still have new mutants of it.
+/// take turns as long as they have new mutants, and in each the subjects that have one.
 class Campaign {
  public:
   explicit Campaign(std::vector<std::unique_ptr<Subject>> subjects)
@@ -193,9 +194,15 @@ class Campaign {
     Subject* subject = nullptr;
     Mutant mutant;
   };
-  /// Nothing where no subject has a new mutant of the class whose turn it is.
+  /// Nothing where no subject has a new mutant of any class.
   std::optional<Drawn> next() {
-    std::size_t edit = number_++ % edit_names.size();
+    for (std::size_t classes = 0; classes < edit_names.size(); ++classes)
+      if (std::optional<Drawn> drawn = next_of(number_++ % edit_names.size())) return drawn;
+    return std::nullopt;
+  }
+
+ private:
+  std::optional<Drawn> next_of(std::size_t edit) {
     std::vector<Subject*>& live = live_[edit];
     while (!live.empty()) {
       std::size_t which = draws_[edit]++ % live.size();
@@ -206,7 +213,6 @@ class Campaign {
     return std::nullopt;
   }
 
- private:
   std::vector<std::unique_ptr<Subject>> subjects_;
   std::array<std::vector<Subject*>, static_cast<std::size_t>(Edit::count)> live_;
   std::array<std::uint64_t, static_cast<std::size_t>(Edit::count)> draws_{};

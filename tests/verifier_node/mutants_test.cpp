@@ -86,6 +86,12 @@ TEST_CASE("swapped operands of a sum are the same") {
   CHECK(argument(Edit::other_register, "add.f32", "%r18, %r19", "%r18, %r18") == "");
 }
 
+TEST_CASE("a register that is set again before anybody reads it need not be set") {
+  CHECK(argument(Edit::dropped, "mov.u32", "%r2, 0x0", "").find("dead code") != std::string::npos);
+  CHECK(argument(Edit::changed_constant, "mov.u32", "%r2, 0x0", "%r2, 7") != "");
+  CHECK(argument(Edit::dropped, "shl.b32", "%r15", "") == "");
+}
+
 TEST_CASE("a mask that all indices pass is the same, one that some do not pass is not") {
   CHECK(argument(Edit::changed_constant, "and.b32", "63", "127").find("all blocks") !=
         std::string::npos);

@@ -74,6 +74,33 @@ class Sameness {
     return begins(opcode, {"add", "mul", "and", "or", "xor", "max", "min", "fma", "mad"});
   }
 
+  /// Whether all that this one writes is overwritten before anybody reads it: by those that follow
+  /// without a label or branch between.
+  static bool overwritten(const ptx::Function& function, std::size_t at) {
+    const auto& all = function.instructions;
+    std::vector<std::string> left = registers_in(all[at].operands[0]);
+    for (std::size_t i = at + 1; i < all.size() && !left.empty(); ++i) {
+      bool label =
+          std::any_of(function.labels.begin(), function.labels.end(), [&](const ptx::Label& label) {
+            return label.span.begin >= all[i - 1].span.end && label.span.end <= all[i].span.begin;
+          });
+      if (label || begins(all[i].opcode, {"bra", "brx", "ret", "exit", "call"})) return false;
+      bool writes = pure(all[i].opcode) || all[i].opcode == "ld";
+      std::set<std::string> read;
+      if (all[i].guard) read.insert(std::string(all[i].guard->predicate));
+      for (std::size_t n = writes && !all[i].guard ? 1 : 0; n < all[i].operands.size(); ++n)
+        for (std::string& name : registers_in(all[i].operands[n])) read.insert(std::move(name));
+      for (const std::string& name : left)
+        if (read.contains(name)) return false;
+      if (!writes || all[i].guard || all[i].operands.empty()) continue;
+      std::vector<std::string> made = registers_in(all[i].operands[0]);
+      std::erase_if(left, [&](const std::string& name) {
+        return std::find(made.begin(), made.end(), name) != made.end();
+      });
+    }
+    return left.empty();
+  }
+
   /// The instructions one a line, without those whose results nobody reads.
   static std::string plain_form(const ptx::Module& module) {
     const ptx::Function& function = module.functions.back();
@@ -93,7 +120,8 @@ class Sameness {
         if (dead[i] || !pure(instruction.opcode) || instruction.operands.empty()) continue;
         std::vector<std::string> made = registers_in(instruction.operands[0]);
         if (std::any_of(made.begin(), made.end(),
-                        [&](const std::string& name) { return read.contains(name); }))
+                        [&](const std::string& name) { return read.contains(name); }) &&
+            !overwritten(function, i))
           continue;
         dead[i] = again = true;
       }
