@@ -14,6 +14,8 @@ using ptx::TrapKind;
 namespace {
 
 constexpr std::uint64_t page_bytes = ptx::FootprintObserver::page_bytes;
+/// A tensor of at most so many bytes is made whole: a run that finds some missing is run again.
+constexpr std::uint64_t made_whole_max = std::uint64_t{1} << 17;
 
 }  // namespace
 
@@ -31,7 +33,8 @@ Result<Done> Replay::use_inputs(InputClass input_class, std::uint64_t seed) {
     std::size_t pages = (tensor.span_bytes() + page_bytes - 1) / page_bytes;
     input.bytes.resize(tensor.span_bytes());
     input.touched.resize(pages);
-    if (!carried_as_numbers(tensor)) input.touched.assign(pages, 1);
+    if (!carried_as_numbers(tensor) || input.bytes.size() <= made_whole_max)
+      input.touched.assign(pages, 1);
     input.pages.assign(pages, 0);
   }
   ready_ = true;
@@ -75,7 +78,10 @@ Replayed Replay::run(Side side, const std::vector<std::uint64_t>& blocks,
   for (;;) {
     Replayed out = run_once(side, blocks, schedule, watch_order, steps_max);
     Result<std::uint64_t> made = fill_touched();
-    if (made && *made == 0) return out;
+    if (made && *made == 0) {
+      for (const Input& input : inputs_) out.touched.push_back(input.touched);
+      return out;
+    }
     if (made) continue;  // It read what was not there yet.
     out.trap = ptx::Trap{};
     out.trap->kind = TrapKind::unsupported;
@@ -87,13 +93,28 @@ Replayed Replay::run(Side side, const std::vector<std::uint64_t>& blocks,
 std::shared_ptr<const Replayed> Replay::run_reference(const std::vector<std::uint64_t>& blocks) {
   if (kept_ == nullptr) return std::make_shared<Replayed>(run(Side::reference, blocks));
   Digest name = name_of_input(reference_, static_cast<unsigned>(class_), seed_, blocks);
-  if (std::shared_ptr<const Replayed> known = kept_->run(name)) return known;
+  if (std::shared_ptr<const Replayed> known = kept_->run(name)) {
+    // The candidate is likely to read the same.
+    for (std::size_t i = 0; i < inputs_.size(); ++i)
+      for (std::size_t page = 0; page < inputs_[i].pages.size(); ++page)
+        inputs_[i].touched[page] |= known->touched[i][page];
+    if (!fill_touched()) return std::make_shared<Replayed>(run(Side::reference, blocks));
+    return known;
+  }
   auto made = std::make_shared<Replayed>(run(Side::reference, blocks));
   std::uint64_t bytes = 0;
+  for (const std::vector<std::uint8_t>& pages : made->touched) bytes += pages.size();
   for (const auto* tensors : {&made->bytes, &made->written})
     for (const std::string& tensor : *tensors) bytes += tensor.size();
   if (!made->trap) kept_->keep(name, made, bytes);
   return made;
+}
+
+std::shared_ptr<const Replayed> Replay::run_candidate(
+    const std::vector<std::uint64_t>& blocks, const std::shared_ptr<const Replayed>& reference,
+    const std::vector<std::uint64_t>& reference_blocks) {
+  if (one_program_ && blocks == reference_blocks) return reference;
+  return std::make_shared<Replayed>(run(Side::candidate, blocks));
 }
 
 /// One run on what is there of the inputs; marks the pages that it touched.
@@ -197,7 +218,9 @@ Result<std::optional<Witness>> try_input(Replay& replay, const Sides& sides, con
                      std::string(name_of(input_class)) + ": " + print(*reference->trap),
                  "",
                  {}};
-  Replayed candidate = replay.run(Side::candidate, plan.candidate_blocks);
+  std::shared_ptr<const Replayed> run =
+      replay.run_candidate(plan.candidate_blocks, reference, plan.reference_blocks);
+  const Replayed& candidate = *run;
   if (candidate.trap) {
     // The bits domain follows undefined bits by whole registers: alone that refutes nothing.
     if (!refutes(candidate.trap->kind) || candidate.trap->kind == TrapKind::undefined_value)

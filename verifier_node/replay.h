@@ -22,6 +22,8 @@ struct Replayed {
   std::vector<ptx::OrderFinding> races;
   bool order_follows_all = true;
   std::uint64_t steps = 0;  // Warp instructions.
+  /// Of each tensor that is read, the pages of its input that a run on it has touched.
+  std::vector<std::vector<std::uint8_t>> touched;
 };
 
 class Replay {
@@ -38,8 +40,14 @@ class Replay {
     kept_ = kept;
     reference_ = reference;
   }
+  /// From now on the candidate is the reference, text and launch: what one gives the other does.
+  void use_one_program() { one_program_ = true; }
   /// The reference on the inputs in use, from what is kept where it is there.
   std::shared_ptr<const Replayed> run_reference(const std::vector<std::uint64_t>& blocks);
+  /// The candidate on the same inputs; `reference` is what the reference gave on its blocks.
+  std::shared_ptr<const Replayed> run_candidate(
+      const std::vector<std::uint64_t>& blocks, const std::shared_ptr<const Replayed>& reference,
+      const std::vector<std::uint64_t>& reference_blocks);
   /// The first element that the reference wrote and the candidate has
   /// differently, beyond the tolerance; also one that it did not write.
   /// (`both_wrote`: that is no difference).
@@ -59,7 +67,7 @@ class Replay {
   Digest reference_;
   InputClass class_ = InputClass::declared;
   std::uint64_t seed_ = 0;
-  bool ready_ = false;
+  bool ready_ = false, one_program_ = false;
   /// A tensor's bytes, which of its pages are made, and which any run has touched.
   struct Input {
     std::string bytes;
