@@ -4,6 +4,7 @@
 // only where they are read, and outputs compared only where they were written. And which operations
 // some lane carried out.
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -52,8 +53,8 @@ class FootprintObserver {
   }
   void on_access(const Access& access) {
     if (access.space != Space::global || access.buffers == nullptr) return;
-    for (unsigned lane = 0; lane < lane_count; ++lane) {
-      if ((access.mask >> lane & 1) == 0) continue;
+    for (Mask left = access.mask; left != 0; left &= left - 1) {
+      auto lane = static_cast<unsigned>(std::countr_zero(left));
       std::uint32_t number = (*access.buffers)[lane];
       if (number >= buffers.size()) continue;
       Marks& marks = buffers[number];

@@ -163,12 +163,50 @@ void OrderObserver::touch(OrderCell& cell, const Touch& touch, std::uint64_t add
     write(cell, touch, stamp, address);
 }
 
-void OrderObserver::touch_words(OrderCells& cells, const Touch& touch, bool shared) {
+/// A word all of whose accesses so far come before this one, as most do; false: to be looked at
+/// closely.
+bool OrderObserver::touch_together(OrderCell& cell, const Touch& touch,
+                                   const OrderClocks::Together& together) const {
+  const Access& access = *touch.access;
+  if (cell.bytes || cell.readers || cell.plain || cell.writer.under_way) return false;
+  bool writes = access.kind != AccessKind::read;
+  if (cell.writer.lanes == 0 ? !writes && access.space == Space::shared
+                             : !together.after(cell.writer))
+    return false;
+  OrderStamp stamp;
+  stamp.clock = together.clock();
+  stamp.instruction = access.instruction;
+  stamp.lanes = Mask{1} << touch.lane;
+  stamp.warp = static_cast<std::uint16_t>(access.warp);
+  stamp.strong = access.kind == AccessKind::atomic;
+  OrderStamp& reader = cell.reader;
+  bool read_before = reader.lanes == 0 || together.after(reader);
+  if (writes) {
+    if (read_before) cell.write(stamp);
+    return read_before;
+  }
+  if (reader.lanes != 0 && reader.warp == stamp.warp && reader.clock == stamp.clock) {
+    reader.lanes |= stamp.lanes;
+    reader.strong &= stamp.strong;
+    return true;
+  }
+  if (!read_before || reader.strong < stamp.strong) return false;
+  reader = stamp;
+  return true;
+}
+
+void OrderObserver::touch_words(OrderCells& cells, const Touch& touch, bool shared,
+                                const OrderClocks::Together* together) {
   std::uint64_t begin = touch.address, end = begin + touch.access->bytes;
   for (std::uint64_t at = begin; at < end;) {
     std::uint64_t next = std::min(end, (at / 4 + 1) * 4);
     OrderCell& cell = cells.word(at / 4);
-    if (next - at == 4 && !cell.bytes) {
+    bool whole = next - at == 4 && !cell.bytes;
+    if (whole && together != nullptr && touch_together(cell, touch, *together)) {
+      at = next;
+      continue;
+    }
+    if (whole) {
       this->touch(cell, touch, at);
     } else {
       split(cell);
@@ -235,10 +273,13 @@ void OrderObserver::note_strong(const Access& access) {
 void OrderObserver::on_access(const Access& access) {
   if (access.unit != Unit::thread || access.space == Space::tensor) return unit_access(access);
   if (access.relaxed) note_strong(access);
+  bool plain = !access.asynchronous && !access.mbarrier && access.mask != 0;
+  const OrderClocks::Together* together =
+      plain ? clocks_.together(access.warp, access.mask) : nullptr;
   if (access.space == Space::shared) {
     if (blocks_ > 1) reach(access);
     each_lane(access.mask, [&](std::uint32_t lane) {
-      touch_words(shared_, {&access, lane, (*access.addresses)[lane]}, true);
+      touch_words(shared_, {&access, lane, (*access.addresses)[lane]}, true, together);
     });
     if (access.mbarrier && access.kind == AccessKind::write) make_apart(access);
     return;
@@ -249,7 +290,7 @@ void OrderObserver::on_access(const Access& access) {
     if (buffer >= writable_.size() || !writable_[buffer]) return;
     Touch touch{&access, lane, (*access.addresses)[lane]};
     touch_read_only(touch);
-    touch_words(global_[buffer], touch, false);
+    touch_words(global_[buffer], touch, false, together);
     if (across_blocks_) touch_across(touch, buffer);
   });
 }

@@ -192,7 +192,11 @@ class OrderObserver {
   void check_ends();
   void report_at(OrderFinding::Kind kind, Space space, std::uint64_t address, std::uint32_t first,
                  std::uint32_t second, std::uint32_t warp, Mask mask);
-  void touch_words(OrderCells& cells, const Touch& touch, bool shared);
+  /// `together`: null where lanes are looked at one by one.
+  void touch_words(OrderCells& cells, const Touch& touch, bool shared,
+                   const OrderClocks::Together* together);
+  bool touch_together(OrderCell& cell, const Touch& touch,
+                      const OrderClocks::Together& together) const;
   void touch(OrderCell& cell, const Touch& touch, std::uint64_t address);
   void read(OrderCell& cell, const Touch& touch, const OrderStamp& stamp, std::uint64_t address);
   void write(OrderCell& cell, const Touch& touch, const OrderStamp& stamp, std::uint64_t address);

@@ -5,6 +5,7 @@
 // compiling.
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <type_traits>
 #include <utility>
@@ -72,12 +73,16 @@ template <class D, Type Td, class PerLane>
       for (std::size_t i = 0; i < lane_count; ++i)
         store_at<D, Td>(row + i * cell_bytes(Td), result[i]);
     } else {
-      for (std::size_t i = 0; i < lane_count; ++i)
-        if ((active >> i & 1) != 0) store_at<D, Td>(row + i * cell_bytes(Td), result[i]);
+      for (Mask left = active; left != 0; left &= left - 1) {
+        auto i = static_cast<std::size_t>(std::countr_zero(left));
+        store_at<D, Td>(row + i * cell_bytes(Td), result[i]);
+      }
     }
   } else {
-    for (unsigned i = 0; i < lane_count; ++i)
-      if ((active >> i & 1) != 0) store_value<D, Td>(d, lanes, to, i, per_lane(i));
+    for (Mask left = active; left != 0; left &= left - 1) {
+      auto i = static_cast<unsigned>(std::countr_zero(left));
+      store_value<D, Td>(d, lanes, to, i, per_lane(i));
+    }
   }
 }
 
