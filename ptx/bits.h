@@ -399,6 +399,11 @@ class Bits : public BitsValues {
   static bool is_set(const Region& region, std::uint64_t offset, unsigned bytes) {
     if (region.defined == nullptr) return true;
     const std::uint8_t* at = region.defined + offset;
+    if (bytes == 4) {
+      std::uint32_t four;
+      std::memcpy(&four, at, 4);
+      return four == 0x01010101u;
+    }
     std::uint64_t all = 0x0101010101010101u, eight;
     for (; bytes >= 8; bytes -= 8, at += 8) {
       std::memcpy(&eight, at, 8);

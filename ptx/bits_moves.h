@@ -30,6 +30,17 @@ bool Bits::read_all(Lanes& lanes, const Slots& slots, const Places& at, unsigned
       lanes.defined[slots[0].place / 64] = every_lane;
       return true;
     }
+    if (row && at.in_a_row(0)) {
+      if (!is_set(*at.region, at[0].offset, each)) return false;
+      with_bytes(each, [&](auto word) {
+        std::memcpy(&word, at.region->bytes + at[0].offset, sizeof word);
+        std::byte* to = lanes.bytes.data() + slots[0].place;
+        for (std::size_t i = 0; i < lane_count; ++i)
+          std::memcpy(to + i * sizeof word, &word, sizeof word);
+      });
+      lanes.defined[slots[0].place / 64] = every_lane;
+      return true;
+    }
   }
   bool set = true;
   auto look = [&](unsigned i) { set = set && is_set(*at[i].region, at[i].offset, total); };

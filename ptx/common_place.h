@@ -35,6 +35,8 @@ struct CommonPlace {
 };
 
 template <class Places>
-concept InCommon = requires(const Places& at) { at.in_a_row(4u); };
+concept InCommon = requires(const Places& at) {
+  at.in_a_row(4u);
+};
 
 }  // namespace lathe::ptx

@@ -298,9 +298,7 @@ void Machine<D, O>::load(Warp& warp, const Operation& op, Mask active) {
   if (!addresses_of(warp, op, op.address, active, where)) return;
   std::span<const Slot> slots(program_.slots.data() + op.slot_begin, count);
   bool sign = is_signed(op.form.type), done = false;
-  if constexpr (requires(Common at) {
-                  d_.read_all(warp.lanes, slots, at, each, sign, active);
-                }) {
+  if constexpr (requires(Common at) { d_.read_all(warp.lanes, slots, at, each, sign, active); }) {
     Common common;
     if (locate_common(op.space, op, active, bytes, false, where, common) &&
         d_.read_all(warp.lanes, slots, common, each, sign, active))

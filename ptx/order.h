@@ -134,10 +134,11 @@ class OrderObserver {
   static constexpr std::size_t findings_max = 20;
 
  private:
-  struct Touch {  // One lane's part of an access.
+  struct Touch {  // One lane's part of an access, or that of lanes which read one place.
     const Access* access;
     std::uint32_t lane;
     std::uint64_t address;
+    Mask lanes;
   };
   struct Copy {  // A cp.async under way.
     std::uint64_t offset;
@@ -192,9 +193,8 @@ class OrderObserver {
   void check_ends();
   void report_at(OrderFinding::Kind kind, Space space, std::uint64_t address, std::uint32_t first,
                  std::uint32_t second, std::uint32_t warp, Mask mask);
-  /// `together`: null where lanes are looked at one by one.
-  void touch_words(OrderCells& cells, const Touch& touch, bool shared,
-                   const OrderClocks::Together* together);
+  void touch_words(OrderCells& cells, const Touch& touch, const OrderClocks::Together* together);
+  void touch_shared(const Access& access, const OrderClocks::Together* together);
   bool touch_together(OrderCell& cell, const Touch& touch,
                       const OrderClocks::Together& together) const;
   void touch(OrderCell& cell, const Touch& touch, std::uint64_t address);

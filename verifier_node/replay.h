@@ -22,8 +22,12 @@ struct Replayed {
   std::vector<ptx::OrderFinding> races;
   bool order_follows_all = true;
   std::uint64_t steps = 0;  // Warp instructions.
-  /// Of each tensor that is read, the pages of its input that a run on it has touched.
-  std::vector<std::vector<std::uint8_t>> touched;
+  /// Where this is kept: of each tensor, which pages of its input were made, and their bytes.
+  struct Made {
+    std::vector<std::uint8_t> pages;
+    std::string bytes;  // Of one page after the other.
+  };
+  std::vector<Made> inputs;
 };
 
 class Replay {
@@ -45,9 +49,9 @@ class Replay {
   /// The reference on the inputs in use, from what is kept where it is there.
   std::shared_ptr<const Replayed> run_reference(const std::vector<std::uint64_t>& blocks);
   /// The candidate on the same inputs; `reference` is what the reference gave on its blocks.
-  std::shared_ptr<const Replayed> run_candidate(
-      const std::vector<std::uint64_t>& blocks, const std::shared_ptr<const Replayed>& reference,
-      const std::vector<std::uint64_t>& reference_blocks);
+  std::shared_ptr<const Replayed> run_candidate(const std::vector<std::uint64_t>& blocks,
+                                                const std::shared_ptr<const Replayed>& reference,
+                                                const std::vector<std::uint64_t>& reference_blocks);
   /// The first element that the reference wrote and the candidate has
   /// differently, beyond the tolerance; also one that it did not write.
   /// (`both_wrote`: that is no difference).
@@ -59,8 +63,9 @@ class Replay {
  private:
   Replayed run_once(Side side, const std::vector<std::uint64_t>& blocks,
                     ptx::AsyncSchedule schedule, bool watch_order, std::uint64_t steps_max);
-  Result<std::uint64_t> fill_touched();
-  Result<Done> fill();
+  Result<std::uint64_t> fill_touched(bool all = true);
+  std::vector<Replayed::Made> made_inputs() const;
+  void take_inputs(const std::vector<Replayed::Made>& inputs);
 
   const Sides* sides_;
   Kept* kept_ = nullptr;
@@ -70,7 +75,9 @@ class Replay {
   bool ready_ = false, one_program_ = false;
   /// A tensor's bytes, which of its pages are made, and which any run has touched.
   struct Input {
-    std::string bytes;
+    std::shared_ptr<char> bytes;
+    std::size_t size = 0;
+    bool whole = false;  // All pages are made at once.
     std::vector<std::uint8_t> pages, touched;
   };
   std::vector<Input> inputs_;

@@ -19,12 +19,14 @@ constexpr std::uint64_t elements = 64;
 /// y[tid] = `body` of %f1 = x[tid] and %f2 = z[tid], by so many threads; x may be of 16 bits.
 Done run(const std::string& body, std::uint32_t threads, std::uint64_t seed = 1,
          Type x = Type::f32) {
-  std::string load = "shl.b32 %r5, %r1, 2; cvt.u64.u32 %rd5, %r5; add.s64 %rd1, %rd1, %rd5;"
-                     "ld.global.f32 %f1, [%rd1];";
+  std::string load =
+      "shl.b32 %r5, %r1, 2; cvt.u64.u32 %rd5, %r5; add.s64 %rd1, %rd1, %rd5;"
+      "ld.global.f32 %f1, [%rd1];";
   if (x != Type::f32)
-    load = "shl.b32 %r5, %r1, 1; cvt.u64.u32 %rd5, %r5; add.s64 %rd1, %rd1, %rd5;"
-           "ld.global.b16 %h1, [%rd1]; cvt.f32." +
-           std::string(name_of(x)) + " %f1, %h1;";
+    load =
+        "shl.b32 %r5, %r1, 1; cvt.u64.u32 %rd5, %r5; add.s64 %rd1, %rd1, %rd5;"
+        "ld.global.b16 %h1, [%rd1]; cvt.f32." +
+        std::string(name_of(x)) + " %f1, %h1;";
   const std::string text =
       ".version 8.7\n.target sm_89\n.address_size 64\n"
       ".visible .entry k(.param .u64 x, .param .u64 z, .param .u64 y) {\n"
@@ -33,7 +35,8 @@ Done run(const std::string& body, std::uint32_t threads, std::uint64_t seed = 1,
       "ld.param.u64 %rd1, [x]; ld.param.u64 %rd2, [z]; ld.param.u64 %rd3, [y];\n"
       "mov.u32 %r1, %tid.x; mul.wide.u32 %rd4, %r1, 4;\n"
       "add.s64 %rd2, %rd2, %rd4; add.s64 %rd3, %rd3, %rd4;\n" +
-      load + "ld.global.f32 %f2, [%rd2]; mov.f32 %f3, 0f3F800000;\n" + body + "\nst.global.f32 [%rd3], %f9; ret; }\n";
+      load + "ld.global.f32 %f2, [%rd2]; mov.f32 %f3, 0f3F800000;\n" + body +
+      "\nst.global.f32 [%rd3], %f9; ret; }\n";
   Parsed parsed = parse(text, "strip.ptx");
   REQUIRE(parsed.errors.empty());
   Result<Program> program = decode(parsed.module, "k");

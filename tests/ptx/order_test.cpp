@@ -4,9 +4,6 @@
 #include "ptx/order.h"
 
 #include <catch2/catch.hpp>
-#include <random>
-#include <set>
-#include <tuple>
 
 namespace lathe::ptx {
 namespace {
@@ -242,49 +239,6 @@ TEST_CASE("a wide access meets a narrow one in each of its words") {
   scene.order.on_access(narrow);
   REQUIRE(scene.races() == 1);
   CHECK(scene.order.findings()[0].address == 14);
-}
-
-TEST_CASE("whole words are found as halves are, by any sequence of accesses and barriers") {
-  using Key = std::tuple<OrderFinding::Kind, std::uint32_t, std::uint32_t, bool, bool>;
-  auto faults = [](std::uint64_t seed, bool halves) {
-    std::mt19937_64 random(seed);
-    auto below = [&](std::uint64_t limit) { return static_cast<std::uint32_t>(random() % limit); };
-    Scene scene(96);
-    for (unsigned i = 0; i < 120; ++i) {
-      std::uint32_t what = below(16), warp = below(3), at = below(4), begin = below(6) * 64;
-      Mask mask = below(3) == 0 ? static_cast<Mask>(random()) | 1 : every_lane;
-      std::uint64_t step = below(4) * 2 * std::uint64_t{below(2)};
-      if (what < 3) {
-        scene.barrier(0, {0, 1, 2});
-      } else if (what < 5) {
-        scene.order.on_warp_barrier(warp, 9, mask);
-      } else {
-        // Few writes, so that some sequences have no fault.
-        AccessKind kind = what > 13 ? writing : what > 12 ? atomic : reading;
-        if (kind == writing) begin = warp * 128, step = 4;
-        step = step / 4 * 4;
-        for (unsigned half = 0; half < (halves ? 2 : 1); ++half) {
-          Access one = scene.access(at, warp, mask, begin + 2 * half, step, halves ? 2 : 4, kind);
-          scene.order.on_access(one);
-        }
-      }
-    }
-    std::set<Key> out;
-    for (const OrderFinding& one : scene.order.findings())
-      out.insert({one.kind, one.first.instruction, one.second.instruction, one.first.write,
-                  one.second.write});
-    for (const OrderFinding& one : scene.order.uninitialised())
-      out.insert({one.kind, 0, one.second.instruction, false, false});
-    return out;
-  };
-  unsigned some = 0;
-  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
-    CAPTURE(seed);
-    std::set<Key> words = faults(seed, false);
-    REQUIRE(words == faults(seed, true));
-    some += words.size() > 1;
-  }
-  CHECK(some > 100);
 }
 
 TEST_CASE("a cp.async may be read only after a wait, by others only after a barrier as well") {
