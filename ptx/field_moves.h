@@ -19,6 +19,19 @@ inline std::uint32_t Field::names_of(const Region& from, unsigned each) const {
   return inputs_[tensor];
 }
 
+/// Four bytes of shared, local or parameter memory to all lanes of a register.
+inline void Field::read_one(const Region& from, std::uint64_t offset, Plane& to,
+                            std::size_t place) {
+  std::uint32_t bits;
+  std::array<Tag, 4> tags;
+  std::memcpy(&bits, &from.plane->bits[offset], sizeof bits);
+  std::memcpy(tags.data(), &from.plane->tags[offset], sizeof tags);
+  for (std::size_t at = place; at < place + 4 * lane_count; at += 4) {
+    std::memcpy(&to.bits[at], &bits, sizeof bits);
+    std::memcpy(&to.tags[at], tags.data(), sizeof tags);
+  }
+}
+
 template <class Slots, class Places>
 bool Field::read_all(Lanes& lanes, const Slots& slots, const Places& at, unsigned each, bool,
                      Mask mask) {
@@ -28,8 +41,13 @@ bool Field::read_all(Lanes& lanes, const Slots& slots, const Places& at, unsigne
   std::uint32_t names = 0;
   if constexpr (InCommon<Places>) {
     names = names_of(*at.region, each);
-    if (mask == every_lane && slots.size() == 1 && at.region->tensor < 0 && at.in_a_row(each)) {
+    bool plain = mask == every_lane && slots.size() == 1 && at.region->tensor < 0;
+    if (plain && at.in_a_row(each)) {
       copy_in(*at.region, at[0].offset, lanes, slots[0].place, lane_count * each);
+      return true;
+    }
+    if (plain && each == 4 && at.in_a_row(0)) {
+      read_one(*at.region, at[0].offset, *lanes.plane, slots[0].place);
       return true;
     }
   }

@@ -31,6 +31,13 @@ LATHE_LANES bool is_row(const Tag* tags, Tag first) {
   return differ == 0;
 }
 
+/// Whether all lanes hold what the first does.
+LATHE_LANES bool is_one(const Tag* tags) {
+  Tag differ = 0;
+  for (unsigned i = 0; i < strip_bytes; ++i) differ |= tags[i] ^ tags[i % 4];
+  return differ == 0;
+}
+
 LATHE_LANES void put_row(Tag* tags, Tag first) {
   for (unsigned i = 0; i < strip_bytes; ++i) tags[i] = first + byte_steps[i];
 }
@@ -323,7 +330,12 @@ StripValue Strips::load(Field::Lanes& lanes, Spot place) {
     return plain(found.strip->first) ? found : StripValue{};
   }
   Ids ids;
-  if (!ids_of(plane, place, ids)) return {};
+  bool whole = (tags[0] & 7) == 0 && tags[0] != 0 && tags[1] == tags[0] + 1 &&
+               tags[2] == tags[0] + 2 && tags[3] == tags[0] + 3;
+  if (active_ == every_lane && whole && is_one(tags))
+    ids.fill(id);
+  else if (!ids_of(plane, place, ids))
+    return {};
   StripValue made = gathered(ids);
   if (made.strip != nullptr && active_ == every_lane && made_here(made.id))
     put_row(tags, made.id << 3);
