@@ -183,54 +183,18 @@ class Bits : public BitsValues {
     for (unsigned i = 0; i < lane_count; ++i) words[i] = static_cast<std::uint32_t>(bits[i]);
     store_lanes(lanes, place, words, mask);
   }
+  // Loads and stores of a whole warp (ptx/bits_moves.h).
+
   /// Memory to whole registers, at each lane's place; false, and nothing is done, where a byte is
   /// undefined. A register wider than `each` is filled with zeros or with the sign.
   template <class Slots, class Places>
   bool read_all(Lanes& lanes, const Slots& slots, const Places& at, unsigned each, bool sign,
-                Mask mask) {
-    auto total = static_cast<unsigned>(each * slots.size());
-    for (unsigned i = 0; i < lane_count; ++i)
-      if ((mask >> i & 1) != 0 && !is_set(*at[i].region, at[i].offset, total)) return false;
-    with_bytes(each, [&](auto word) {
-      for (std::size_t k = 0; k < slots.size(); ++k) {
-        std::byte* to = lanes.bytes.data() + slots[k].place;
-        unsigned width = slots[k].width;
-        for (unsigned i = 0; i < lane_count; ++i) {
-          if ((mask >> i & 1) == 0) continue;
-          std::memcpy(&word, at[i].region->bytes + at[i].offset + k * sizeof word, sizeof word);
-          std::memcpy(to + i * width, &word, sizeof word);
-          if (width > sizeof word) fill_above(to + i * width, sizeof word, width, sign);
-        }
-        lanes.defined[slots[k].place / 64] |= mask;
-      }
-    });
-    return true;
-  }
+                Mask mask);
   /// Whole registers to memory, one lane after the other; false, and nothing is done, where a lane
   /// is undefined. With `compare`, `unchanged` gets the lanes that wrote what was there.
   template <bool compare, class Slots, class Places>
   bool write_all(const Lanes& lanes, const Slots& slots, const Places& at, unsigned each, Mask mask,
-                 Mask& unchanged) {
-    for (const auto& slot : slots)
-      if ((mask & ~lanes.defined[slot.place / 64]) != 0) return false;
-    auto total = static_cast<unsigned>(each * slots.size());
-    with_bytes(each, [&](auto word) {
-      for (unsigned i = 0; i < lane_count; ++i) {
-        if ((mask >> i & 1) == 0) continue;
-        Region& region = *at[i].region;
-        std::byte* to = region.bytes + at[i].offset;
-        bool same = compare && is_set(region, at[i].offset, total);
-        for (std::size_t k = 0; k < slots.size(); ++k, to += sizeof word) {
-          std::memcpy(&word, lanes.bytes.data() + slots[k].place + i * slots[k].width, sizeof word);
-          if constexpr (compare) same = same && std::memcmp(to, &word, sizeof word) == 0;
-          std::memcpy(to, &word, sizeof word);
-        }
-        if (region.defined != nullptr) std::memset(region.defined + at[i].offset, 1, total);
-        if (same) unchanged |= Mask{1} << i;
-      }
-    });
-    return true;
-  }
+                 Mask& unchanged);
   /// Eight rows of 16 bytes as ldmatrix lays them in a register, or their transpose; false as
   /// above.
   template <class Places>
@@ -435,6 +399,11 @@ class Bits : public BitsValues {
   static bool is_set(const Region& region, std::uint64_t offset, unsigned bytes) {
     if (region.defined == nullptr) return true;
     const std::uint8_t* at = region.defined + offset;
+    if (bytes == 4) {
+      std::uint32_t four;
+      std::memcpy(&four, at, 4);
+      return four == 0x01010101u;
+    }
     std::uint64_t all = 0x0101010101010101u, eight;
     for (; bytes >= 8; bytes -= 8, at += 8) {
       std::memcpy(&eight, at, 8);
@@ -497,3 +466,5 @@ class Bits : public BitsValues {
 };
 
 }  // namespace lathe::ptx
+
+#include "ptx/bits_moves.h"

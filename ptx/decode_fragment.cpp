@@ -182,6 +182,7 @@ bool Decoder::multiply_fragments(const FormMatch& match) {
   std::vector<Cell> b = fragment_cells('b', Type::f16, slots[2]);
   std::vector<Cell> c = fragment_cells('d', c_type, slots[3]);
   std::vector<Cell> d = fragment_cells('d', d_type, slots[0]);
+  FragmentShape shape = *fragment_shape("m16n8k16", d_type, Type::f16, Type::f16, c_type);
   for (unsigned slice = 0; slice < 2; ++slice) {
     Matrix matrix{side, 8, side, d_type, Type::f16, Type::f16, c_type, a, {}, {}, {}};
     for (unsigned i = 0; i < side * 8; ++i) {
@@ -190,6 +191,14 @@ bool Decoder::multiply_fragments(const FormMatch& match) {
       matrix.c.push_back(c[at]);
       matrix.d.push_back(d[at]);
     }
+    set_order(matrix, shape);
+    auto take = [&](const std::vector<Slot>& all, unsigned first, unsigned count) {
+      for (unsigned r = 0; r < count; ++r) matrix.registers.push_back(all[first + r].place);
+    };
+    take(slots[0], slice * shape.d_registers, shape.d_registers);
+    take(slots[1], 0, shape.a_registers);
+    take(slots[2], slice * shape.b_registers, shape.b_registers);
+    take(slots[3], slice * shape.c_registers, shape.c_registers);
     program_.matrices.push_back(std::move(matrix));
   }
   for (std::size_t i = 0; i < results.size(); ++i) emit_move(results[i], slots[0][i]);

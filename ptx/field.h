@@ -379,6 +379,8 @@ class Field {
   void put_number(Lanes& lanes, Cell cell, const Number& number, Type type);
   void collect_tiles();
   void collect_strips();
+  static void read_one(const Region& from, std::uint64_t offset, Plane& to, std::size_t place);
+  std::uint32_t names_of(const Region& from, unsigned each) const;
   void copy_in(Region& from, std::uint64_t offset, Lanes& to, std::size_t at, unsigned bytes);
   void copy_out(Region& to, std::uint64_t offset, const Lanes& from, std::size_t at,
                 unsigned bytes);

@@ -2,9 +2,35 @@
 
 // Loads and stores of a whole warp in the field domain. Included by field.h.
 
+#include <bit>
+
+#include "ptx/common_place.h"
 #include "ptx/field.h"
 
 namespace lathe::ptx::field {
+
+/// Of an input whose elements are of so many bytes, and which nothing changes, the name of the
+/// first one; 0: it is read in another way.
+inline std::uint32_t Field::names_of(const Region& from, unsigned each) const {
+  if (from.tensor < 0 || !from.pages.empty()) return 0;
+  auto tensor = static_cast<std::size_t>(from.tensor);
+  const Recipe& recipe = point_->recipes()[tensor];
+  if (recipe.output || recipe.changes || width_of(recipe.type) != 8 * each) return 0;
+  return inputs_[tensor];
+}
+
+/// Four bytes of shared, local or parameter memory to all lanes of a register.
+inline void Field::read_one(const Region& from, std::uint64_t offset, Plane& to,
+                            std::size_t place) {
+  std::uint32_t bits;
+  std::array<Tag, 4> tags;
+  std::memcpy(&bits, &from.plane->bits[offset], sizeof bits);
+  std::memcpy(tags.data(), &from.plane->tags[offset], sizeof tags);
+  for (std::size_t at = place; at < place + 4 * lane_count; at += 4) {
+    std::memcpy(&to.bits[at], &bits, sizeof bits);
+    std::memcpy(&to.tags[at], tags.data(), sizeof tags);
+  }
+}
 
 template <class Slots, class Places>
 bool Field::read_all(Lanes& lanes, const Slots& slots, const Places& at, unsigned each, bool,
@@ -12,12 +38,32 @@ bool Field::read_all(Lanes& lanes, const Slots& slots, const Places& at, unsigne
   for (const auto& slot : slots)
     if (slot.width != each) return false;
   collect_if_large();
-  for (unsigned lane = 0; lane < lane_count; ++lane) {
-    if ((mask >> lane & 1) == 0) continue;
+  std::uint32_t names = 0;
+  if constexpr (InCommon<Places>) {
+    names = names_of(*at.region, each);
+    bool plain = mask == every_lane && slots.size() == 1 && at.region->tensor < 0;
+    if (plain && at.in_a_row(each)) {
+      copy_in(*at.region, at[0].offset, lanes, slots[0].place, lane_count * each);
+      return true;
+    }
+    if (plain && each == 4 && at.in_a_row(0)) {
+      read_one(*at.region, at[0].offset, *lanes.plane, slots[0].place);
+      return true;
+    }
+  }
+  for (Mask left = mask; left != 0; left &= left - 1) {
+    auto lane = static_cast<unsigned>(std::countr_zero(left));
     lane_ = lane;
     std::uint64_t offset = at[lane].offset;
     for (const auto& slot : slots) {
-      copy_in(*at[lane].region, offset, lanes, slot.place + std::size_t{lane} * each, each);
+      std::size_t to = slot.place + std::size_t{lane} * each;
+      if (names != 0 && offset % each == 0) {
+        Tag tag = (names + static_cast<std::uint32_t>(offset / each)) << 3;
+        std::memset(&lanes.plane->bits[to], 0, each);
+        for (unsigned byte = 0; byte < each; ++byte) lanes.plane->tags[to + byte] = tag | byte;
+      } else {
+        copy_in(*at[lane].region, offset, lanes, to, each);
+      }
       offset += each;
     }
   }
@@ -29,8 +75,8 @@ template <bool compare, class Slots, class Places>
 bool Field::write_all(const Lanes& lanes, const Slots& slots, const Places& at, unsigned each,
                       Mask mask, Mask& unchanged) {
   ++clock_;
-  for (std::uint8_t lane = 0; lane < lane_count; ++lane) {
-    if ((mask >> lane & 1) == 0) continue;
+  for (Mask left = mask; left != 0; left &= left - 1) {
+    auto lane = static_cast<std::uint8_t>(std::countr_zero(left));
     lane_ = lane;
     std::uint64_t offset = at[lane].offset;
     Region& region = *at[lane].region;

@@ -31,6 +31,13 @@ LATHE_LANES bool is_row(const Tag* tags, Tag first) {
   return differ == 0;
 }
 
+/// Whether all lanes hold what the first does.
+LATHE_LANES bool is_one(const Tag* tags) {
+  Tag differ = 0;
+  for (unsigned i = 0; i < strip_bytes; ++i) differ |= tags[i] ^ tags[i % 4];
+  return differ == 0;
+}
+
 LATHE_LANES void put_row(Tag* tags, Tag first) {
   for (unsigned i = 0; i < strip_bytes; ++i) tags[i] = first + byte_steps[i];
 }
@@ -86,8 +93,6 @@ LATHE_LANES bool extremes(const Shadows& x, double& largest, double& smallest) {
   return sum == 0;
 }
 
-#undef LATHE_LANES
-
 /// What all lanes of a strip must have in common.
 bool alike(const Number& a, const Number& b) {
   return a.numerator == b.numerator && a.denominator == b.denominator && a.valid == b.valid &&
@@ -96,9 +101,22 @@ bool alike(const Number& a, const Number& b) {
          std::bit_cast<std::uint32_t>(a.rounds) == std::bit_cast<std::uint32_t>(b.rounds);
 }
 
-bool plain(const Number& a) {
-  return a.finite() && a.term == 0 && a.set == 0 && !a.pending && a.type() == Type::f32;
+bool plain(const Number& a, Type type = Type::f32) {
+  return a.finite() && a.term == 0 && a.set == 0 && !a.pending && a.type() == type;
 }
+
+/// Whether all of them name elements of inputs, and a number that is likely theirs alone.
+LATHE_LANES bool of_inputs(const Lane32& ids, std::uint32_t& mixed) {
+  std::uint32_t sum = 0, outside = 0;
+  for (unsigned i = 0; i < lane_count; ++i) {
+    outside |= ids[i] - first_input >= lasting - first_input ? 1u : 0u;
+    sum += ids[i] * (0x9E3779B1u + 0x7FEB352Cu * i);
+  }
+  mixed = (sum ^ sum >> 15) * 0x846CA68Bu;
+  return outside == 0;
+}
+
+#undef LATHE_LANES
 
 /// `.sat` and `.relu` compare.
 bool compares(Form f) { return f.has(Flag::sat) || f.has(Flag::relu); }
@@ -156,21 +174,33 @@ void Strips::keep(const std::vector<bool>& live, std::size_t at_least) {
   collect_at_ = std::max(collect_at_, 2 * (used_ - free_.size()));
   // What is free is used before more are made.
   collect_at_ = std::max(collect_at_, used_);
+  gatherings_.clear();
 }
 
 void Strips::clear() {
   used_ = 0;
   free_.clear();
+  gatherings_.clear();
   collect_at_ = collect_least;
 }
 
-/// The names of the numbers in the active lanes; the others take the first one's.
+/// The other lanes take the first active one's; false where one of the active has none.
+bool Strips::complete(Ids& ids) const {
+  std::uint32_t first = ids[static_cast<unsigned>(std::countr_zero(active_))];
+  bool all = true;
+  for (unsigned lane = 0; lane < lane_count; ++lane)
+    if ((active_ >> lane & 1) == 0)
+      ids[lane] = first;
+    else
+      all = all && ids[lane] != 0;
+  return all;
+}
+
+/// The names of the numbers in the active lanes.
 bool Strips::ids_of(const Plane& plane, Spot place, Ids& ids) const {
-  const Tag* tags = &plane.tags[place];
-  auto first = static_cast<unsigned>(std::countr_zero(active_));
-  for (unsigned lane = first; lane < lane_count; ++lane) {
-    if ((active_ >> lane & 1) == 0) continue;
-    const Tag* t = tags + 4 * lane;
+  for (Mask left = active_; left != 0; left &= left - 1) {
+    auto lane = static_cast<unsigned>(std::countr_zero(left));
+    const Tag* t = &plane.tags[place + 4 * lane];
     if (t[0] != 0) {
       bool whole = (t[0] & 7) == 0 && t[1] == t[0] + 1 && t[2] == t[0] + 2 && t[3] == t[0] + 3;
       if (!whole || t[0] == poison_tag) return false;
@@ -182,9 +212,25 @@ bool Strips::ids_of(const Plane& plane, Spot place, Ids& ids) const {
       ids[lane] = field_->literal(bits, Type::f32);
     }
   }
-  for (unsigned lane = 0; lane < lane_count; ++lane)
-    if ((active_ >> lane & 1) == 0) ids[lane] = ids[first];
-  return true;
+  return complete(ids);
+}
+
+/// The same of a register of two bytes a lane.
+bool Strips::short_ids_of(const Plane& plane, Spot place, Type type, Ids& ids) const {
+  for (Mask left = active_; left != 0; left &= left - 1) {
+    auto lane = static_cast<unsigned>(std::countr_zero(left));
+    const Tag* t = &plane.tags[place + 2 * lane];
+    if (t[0] != 0) {
+      if ((t[0] & 7) != 0 || t[1] != t[0] + 1 || t[0] == poison_tag) return false;
+      ids[lane] = t[0] >> 3;
+    } else {
+      if (t[1] != 0) return false;
+      std::uint16_t bits = 0;
+      std::memcpy(&bits, &plane.bits[place + 2 * lane], 2);
+      ids[lane] = field_->literal(bits, type);
+    }
+  }
+  return complete(ids);
 }
 
 StripValue Strips::literal(std::uint32_t id) {
@@ -194,41 +240,59 @@ StripValue Strips::literal(std::uint32_t id) {
     Number number = field_->number(id);
     if (!plain(number)) return {};
     strip->first = number;
-    for (unsigned lane = 0; lane < lane_count; ++lane) take(number, lane, *strip);
+    for (unsigned lane = 0; lane < lane_count; ++lane) take(number, lane, *strip, Type::f32);
     known = std::move(strip);
   }
   return {this, known.get(), id};
 }
 
 /// One lane's number; false where it is not like the first's.
-bool Strips::take(const Number& number, unsigned lane, Strip& into) const {
-  if (!plain(number) || !alike(number, into.first)) return false;
+bool Strips::take(const Number& number, unsigned lane, Strip& into, Type type) const {
+  if (!plain(number, type) || !alike(number, into.first)) return false;
   into.shadows[lane] = number.shadow;
   for (unsigned slot = 0; slot < field_->point_->slot_count(); ++slot)
     into.r[slot][lane] = number.r[slot];
   return true;
 }
 
-StripValue Strips::gathered(const Ids& ids) {
+StripValue Strips::gathered(const Ids& ids, Type type) {
   bool one = std::all_of(ids.begin(), ids.end(), [&](std::uint32_t id) { return id == ids[0]; });
-  if (one && ids[0] >= lasting) return literal(ids[0]);
+  if (one && ids[0] >= lasting && type == Type::f32) return literal(ids[0]);
+  std::uint32_t mixed = 0;
+  Gathering* known = nullptr;
+  if (of_inputs(ids, mixed)) {
+    if (gatherings_.empty()) gatherings_.resize(std::size_t{1} << gatherings_bits);
+    known = &gatherings_[mixed >> (32 - gatherings_bits)];
+    if (known->index != none && known->ids == ids) return value(known->index);
+  }
   for (std::uint32_t id : ids)
-    if (id == 0 || id == field_->poison_id() || (!made_here(id) && field_->is_word(id))) return {};
+    if (id == field_->poison_id() || (!made_here(id) && field_->is_word(id))) return {};
   std::uint32_t index = new_strip();
   Strip& strip = at(index);
+  if (!fill(strip, ids, type)) {
+    free_.push_back(index);
+    return {};
+  }
+  if (known != nullptr) *known = {ids, index};
+  return type == Type::f32 ? value(index) : finished(index, strip.first, true);
+}
+
+/// False where the numbers have too little in common.
+bool Strips::fill(Strip& strip, const Ids& ids, Type type) const {
   strip.first = field_->number_settled(ids[0]);
-  bool good = one || !strip.first.is(literal_bits);
+  bool one = std::all_of(ids.begin(), ids.end(), [&](std::uint32_t id) { return id == ids[0]; });
   unsigned slots = field_->point_->slot_count();
-  if (one && plain(strip.first)) {
+  if (one && plain(strip.first, type)) {
     strip.shadows.fill(strip.first.shadow);
     for (unsigned slot = 0; slot < slots; ++slot) strip.r[slot].fill(strip.first.r[slot]);
-    return value(index);
+    return true;
   }
+  bool good = !strip.first.is(literal_bits);
   for (unsigned lane = 0; lane < lane_count && good;) {
     std::uint32_t id = ids[lane];
     if (made_here(id)) {
       const Strip& from = at((id - first_strip) / lane_count);
-      good = alike(from.first, strip.first) && plain(from.first);
+      good = alike(from.first, strip.first) && plain(from.first, type);
       unsigned source = (id - first_strip) % lane_count, count = 1;
       while (lane + count < lane_count && source + count < lane_count &&
              ids[lane + count] == id + count)
@@ -238,7 +302,7 @@ StripValue Strips::gathered(const Ids& ids) {
         std::copy_n(&from.r[slot][source], count, &strip.r[slot][lane]);
       lane += count;
     } else {
-      good = take(field_->number_settled(id), lane, strip);
+      good = take(field_->number_settled(id), lane, strip, type);
       ++lane;
     }
     for (; lane < lane_count && ids[lane] == ids[lane - 1]; ++lane) {
@@ -246,9 +310,12 @@ StripValue Strips::gathered(const Ids& ids) {
       for (unsigned slot = 0; slot < slots; ++slot) strip.r[slot][lane] = strip.r[slot][lane - 1];
     }
   }
-  if (good) return value(index);
-  free_.push_back(index);
-  return {};
+  return good;
+}
+
+StripValue Strips::widened(const Field::Lanes& lanes, Spot place, Type from) {
+  Ids ids;
+  return short_ids_of(*lanes.plane, place, from, ids) ? gathered(ids, from) : StripValue{};
 }
 
 /// A register's numbers as a strip. Where they were not one, they are from now on: by another name,
@@ -263,7 +330,12 @@ StripValue Strips::load(Field::Lanes& lanes, Spot place) {
     return plain(found.strip->first) ? found : StripValue{};
   }
   Ids ids;
-  if (!ids_of(plane, place, ids)) return {};
+  bool whole = (tags[0] & 7) == 0 && tags[0] != 0 && tags[1] == tags[0] + 1 &&
+               tags[2] == tags[0] + 2 && tags[3] == tags[0] + 3;
+  if (active_ == every_lane && whole && is_one(tags))
+    ids.fill(id);
+  else if (!ids_of(plane, place, ids))
+    return {};
   StripValue made = gathered(ids);
   if (made.strip != nullptr && active_ == every_lane && made_here(made.id))
     put_row(tags, made.id << 3);

@@ -40,6 +40,8 @@ class Strips {
   /// An f32 instruction of these lanes; false: too few to be worth it.
   bool begin(Mask active);
   StripValue load(Field::Lanes& lanes, Spot place);
+  /// A register of f16 or bf16 as f32.
+  StripValue widened(const Field::Lanes& lanes, Spot place, Type from);
   void store(Field::Lanes& lanes, Spot place, const StripValue& value) const;
 
   StripValue add(Form f, const StripValue& a, const StripValue& b) { return sum(f, a, b, false); }
@@ -73,9 +75,12 @@ class Strips {
     return {this, &at(index), first_strip + index * lane_count};
   }
   bool ids_of(const Plane& plane, Spot place, Ids& ids) const;
+  bool short_ids_of(const Plane& plane, Spot place, Type type, Ids& ids) const;
+  bool complete(Ids& ids) const;
   StripValue literal(std::uint32_t id);
-  StripValue gathered(const Ids& ids);
-  bool take(const Number& number, unsigned lane, Strip& into) const;
+  StripValue gathered(const Ids& ids, Type type = Type::f32);
+  bool fill(Strip& strip, const Ids& ids, Type type) const;
+  bool take(const Number& number, unsigned lane, Strip& into, Type type) const;
   StripValue finished(std::uint32_t index, Number first, bool exact);
   bool ambiguous_square(const StripValue& a, const StripValue& b) const;
   void note_magnitudes(const Strip& strip) const;
@@ -84,6 +89,14 @@ class Strips {
   std::vector<std::unique_ptr<Strip[]>> chunks_;
   std::size_t used_ = 0, collect_at_ = collect_least;
   std::vector<std::uint32_t> free_;
+  /// What was gathered of elements of inputs, whose names stand for one number always.
+  struct Gathering {
+    Ids ids{};
+    std::uint32_t index = none;
+  };
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+  static constexpr unsigned gatherings_bits = 10;
+  std::vector<Gathering> gatherings_;
   std::unordered_map<std::uint32_t, std::unique_ptr<Strip>> literals_;  // By their number's name.
   Mask active_ = every_lane;
 };

@@ -33,9 +33,25 @@ void carry_out(Field& field, Field::Lanes& lanes, const Operation& op, Mask acti
   lane_rules().rows[op.form.row][static_cast<std::size_t>(Type::f32)](field, lanes, op, active);
 }
 
+/// cvt to f32 of what is an f32 as it stands.
+template <Type From>
+void widen(Field& field, Field::Lanes& lanes, const Operation& op, Mask active) {
+  Strips& strips = field.strips();
+  bool same = !op.form.has(Flag::sat) && !op.form.has(Flag::relu) && !op.form.has(Flag::to_integer);
+  if (same && strips.begin(active)) {
+    StripValue result = strips.widened(lanes, op.places[1], From);
+    if (result.strip != nullptr) return strips.store(lanes, op.places[0], result);
+  }
+  lane_rules().converts[static_cast<std::size_t>(Type::f32)][static_cast<std::size_t>(From)](
+      field, lanes, op, active);
+}
+
 }  // namespace
 
 void take_float_rows(Rules<Field>& rules) {
+  auto& to_single = rules.converts[static_cast<std::size_t>(Type::f32)];
+  to_single[static_cast<std::size_t>(Type::f16)] = &widen<Type::f16>;
+  to_single[static_cast<std::size_t>(Type::bf16)] = &widen<Type::bf16>;
   std::size_t first = first_row_of<floating::Chapter>();
   [&]<int... i>(std::integer_sequence<int, i...>) {
     (

@@ -4,6 +4,7 @@
 // only where they are read, and outputs compared only where they were written. And which operations
 // some lane carried out.
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -52,15 +53,22 @@ class FootprintObserver {
   }
   void on_access(const Access& access) {
     if (access.space != Space::global || access.buffers == nullptr) return;
-    for (unsigned lane = 0; lane < lane_count; ++lane) {
-      if ((access.mask >> lane & 1) == 0) continue;
+    bool reads = access.kind == AccessKind::read;
+    std::uint64_t page = ~std::uint64_t{0};  // That was marked last, if of the same buffer.
+    std::uint32_t last = ~std::uint32_t{0};
+    for (Mask left = access.mask; left != 0; left &= left - 1) {
+      auto lane = static_cast<unsigned>(std::countr_zero(left));
       std::uint32_t number = (*access.buffers)[lane];
       if (number >= buffers.size()) continue;
       Marks& marks = buffers[number];
       std::uint64_t offset = (*access.addresses)[lane] - marks.address;
-      marks.pages[offset / page_bytes] = 1;
-      marks.pages[(offset + access.bytes - 1) / page_bytes] = 1;
-      if (access.kind == AccessKind::read) continue;
+      std::uint64_t end = (offset + access.bytes - 1) / page_bytes;
+      if (number != last || page != end || offset / page_bytes != end) {
+        last = number, page = end;
+        marks.pages[offset / page_bytes] = 1;
+        marks.pages[end] = 1;
+      }
+      if (reads) continue;
       if (marks.written != nullptr) std::memset(marks.written + offset, 1, access.bytes);
       if (watch.wanted && number == watch.buffer && watch.offset >= offset &&
           watch.offset < offset + access.bytes) {

@@ -16,6 +16,7 @@
 #include <set>
 #include <vector>
 
+#include "ptx/common_place.h"
 #include "ptx/isa/functions.h"
 #include "ptx/machine_wide.h"
 #include "ptx/rules.h"
@@ -151,6 +152,7 @@ class Machine {
   };
   using Addresses = std::array<std::uint64_t, lane_count>;
   using Locations = std::array<Location, lane_count>;
+  using Common = CommonPlace<Region>;
 
   // machine_block.h
   void begin(std::uint64_t block);
@@ -226,6 +228,12 @@ class Machine {
   }
   bool locate_plain(Space space, const Operation& op, Mask active, unsigned bytes, bool write,
                     const Addresses& where, Locations& out);
+  bool locate_common(Space space, const Operation& op, Mask active, unsigned bytes, bool write,
+                     const Addresses& where, Common& out);
+  bool locate_each(const Operation& op, Mask active, unsigned bytes, const Addresses& where,
+                   Locations& out, bool write);
+  void tell_common(const Operation& op, Mask active, unsigned bytes, const Common& at,
+                   AccessKind kind, Mask unchanged);
   void tell(const Operation& op, Mask active, unsigned bytes, const Locations& at,
             const Addresses& where, AccessKind kind, Mask unchanged, bool asynchronous);
   void load(Warp& warp, const Operation& op, Mask active);

@@ -150,23 +150,41 @@ void Machine<D, O>::fragment(Warp& warp, const Operation& op, Mask active) {
       return trap(TrapKind::bad_operand, "a matrix has one address for all lanes", op, 0, base);
   const Matrix& matrix = program_.matrices[op.matrix];
   unsigned bytes = op.element_bytes;
-  std::array<std::vector<unsigned>, lane_count> owned;  // Elements, by rows.
-  for (unsigned i = 0; i < matrix.a.size(); ++i) owned[matrix.a[i].lane].push_back(i);
-  for (std::size_t turn = 0; turn < owned[0].size(); ++turn) {
+  std::array<unsigned, lane_count> owned{};  // Elements of each lane, by rows.
+  std::vector<unsigned> elements(matrix.a.size());
+  for (unsigned i = 0; i < matrix.a.size(); ++i) {
+    unsigned lane = matrix.a[i].lane;
+    elements[owned[lane]++ * lane_count + lane] = i;
+  }
+  AccessKind kind = load ? AccessKind::read : AccessKind::write;
+  for (unsigned turn = 0; turn < owned[0]; ++turn) {
+    const unsigned* now = &elements[std::size_t{turn} * lane_count];
     Addresses where{};
-    Locations at;
     for (unsigned lane = 0; lane < lane_count; ++lane) {
-      unsigned i = owned[lane][turn], row = i / matrix.n, column = i % matrix.n;
+      unsigned row = now[lane] / matrix.n, column = now[lane] % matrix.n;
       if (op.flag) std::swap(row, column);
       where[lane] = bases[0] + (row * (*stride / op.element_count) + column) * bytes;
-      if (!locate(op.space, where[lane], bytes, !load, op, lane, at[lane])) return;
-      const Location& place = at[lane];
-      if (load)
-        d_.read(*place.region, place.offset, warp.lanes, matrix.a[i], bytes);
-      else
-        d_.write(*place.region, place.offset, warp.lanes, matrix.a[i], bytes);
     }
-    tell(op, active, bytes, at, where, load ? AccessKind::read : AccessKind::write, 0, false);
+    auto move_all = [&](const auto& at) {
+      for (unsigned lane = 0; lane < lane_count; ++lane) {
+        const Cell& cell = matrix.a[now[lane]];
+        if (load)
+          d_.read(*at[lane].region, at[lane].offset, warp.lanes, cell, bytes);
+        else
+          d_.write(*at[lane].region, at[lane].offset, warp.lanes, cell, bytes);
+      }
+    };
+    Common common;
+    if (locate_common(op.space, op, active, bytes, !load, where, common)) {
+      move_all(common);
+      tell_common(op, active, bytes, common, kind, 0);
+      continue;
+    }
+    Locations at;
+    for (unsigned lane = 0; lane < lane_count; ++lane)
+      if (!locate(op.space, where[lane], bytes, !load, op, lane, at[lane])) return;
+    move_all(at);
+    tell(op, active, bytes, at, where, kind, 0, false);
   }
 }
 

@@ -124,8 +124,13 @@ bool Machine<D, O>::read_addresses(Warp& warp, const Operation& op, const Addres
     out.fill(offset);
     return true;
   }
-  if (!bits_of(warp.lanes, address.base, active, op, "an address", out)) return false;
   std::uint64_t kept = address.base.width == 4 ? 0xFFFFFFFFu : ~std::uint64_t{0};
+  if (std::has_single_bit(active)) {
+    auto bits = bits_of(warp.lanes, address.base, first_lane(active), op, "an address");
+    if (bits) out[first_lane(active)] = (*bits + offset) & kept;
+    return bits.has_value();
+  }
+  if (!bits_of(warp.lanes, address.base, active, op, "an address", out)) return false;
   for (std::uint64_t& each : out) each = (each + offset) & kept;
   return true;
 }
@@ -139,51 +144,60 @@ bool Machine<D, O>::addresses_of(Warp& warp, const Operation& op, const Address&
   return true;
 }
 
-/// What most accesses are: all lanes in the block's own shared memory, or in one global buffer.
-/// False: to be looked at lane by lane, which also names what is wrong.
+/// What most accesses are: all lanes aligned and in the block's own shared memory, or in one global
+/// buffer. False: to be looked at lane by lane, which also names what is wrong.
 template <class D, class O>
-bool Machine<D, O>::locate_plain(Space space, const Operation& op, Mask active, unsigned bytes,
-                                 bool write, const Addresses& where, Locations& out) {
-  Location common;
-  std::uint64_t begin = 0, size = 0;
-  if (space == Space::shared && !op.multicast) {
-    common.region = &*here().shared;
-    common.space = Space::shared;
-    common.rank = rank();
-    begin = run_.shared_base, size = shared_bytes_;
-    if (begin + size > std::uint64_t{1} << rank_shift) return false;
-  } else if ((space == Space::global || space == Space::generic) && !op.multicast) {
-    if (!find_buffer(where[first_lane(active)], bytes, common)) return false;
-    const Buffer& buffer = run_.buffers[common.buffer];
-    begin = buffer.address, size = buffer.bytes;
-    if (buffer.multicast || (write && !buffer.writable) || begin + size > variable_window)
+bool Machine<D, O>::locate_common(Space space, const Operation& op, Mask active, unsigned bytes,
+                                  bool write, const Addresses& where, Common& out) {
+  if (active == 0 || op.multicast) return false;
+  std::uint64_t size = 0;
+  if (space == Space::shared) {
+    out.region = &*here().shared;
+    out.space = Space::shared;
+    out.rank = rank();
+    out.begin = run_.shared_base, size = shared_bytes_;
+    if (out.begin + size > std::uint64_t{1} << rank_shift) return false;
+  } else if (space == Space::global || space == Space::generic) {
+    Location first;
+    if (!find_buffer(where[first_lane(active)], bytes, first)) return false;
+    const Buffer& buffer = run_.buffers[first.buffer];
+    out.region = first.region;
+    out.buffer = first.buffer;
+    out.begin = buffer.address, size = buffer.bytes;
+    if (buffer.multicast || (write && !buffer.writable) || out.begin + size > variable_window)
       return false;
   } else {
     return false;
   }
-  bool inside = size >= bytes;
+  out.where = &where;
+  auto good = [&](std::uint64_t address) {
+    return address - out.begin <= size - bytes && (address & (bytes - 1)) == 0;
+  };
+  bool all = size >= bytes;
+  if (std::has_single_bit(active)) return all && good(where[first_lane(active)]);
+  for (unsigned lane = 0; lane < lane_count; ++lane)
+    all = all && (good(where[lane]) || (active >> lane & 1) == 0);
+  return all;
+}
+
+/// The same as places, for what takes them one by one.
+template <class D, class O>
+bool Machine<D, O>::locate_plain(Space space, const Operation& op, Mask active, unsigned bytes,
+                                 bool write, const Addresses& where, Locations& out) {
+  Common common;
+  if (!locate_common(space, op, active, bytes, write, where, common)) return false;
+  Location one{common.region, 0, common.space, common.buffer, common.rank};
   for (unsigned lane = 0; lane < lane_count; ++lane) {
-    bool fits = where[lane] - begin <= size - bytes;
-    inside = inside && (fits || (active >> lane & 1) == 0);
-  }
-  if (!inside) return false;
-  for (unsigned lane = 0; lane < lane_count; ++lane) {
-    out[lane] = common;
-    out[lane].offset = where[lane] - begin;
+    out[lane] = one;
+    out[lane].offset = where[lane] - common.begin;
   }
   return true;
 }
 
 template <class D, class O>
-bool Machine<D, O>::locate_all(Warp& warp, const Operation& op, Mask active, unsigned bytes,
-                               Addresses& where, Locations& out, bool write) {
-  if (!addresses_of(warp, op, op.address, active, where)) return false;
-  std::uint64_t bits = 0;
-  for (unsigned lane = 0; lane < lane_count; ++lane)
-    bits |= (active >> lane & 1) != 0 ? where[lane] : 0;
-  bool aligned = (bits & (bytes - 1)) == 0;
-  if (aligned && active != 0 && locate_plain(op.space, op, active, bytes, write, where, out))
-    return true;
+bool Machine<D, O>::locate_each(const Operation& op, Mask active, unsigned bytes,
+                                const Addresses& where, Locations& out, bool write) {
+  if (locate_plain(op.space, op, active, bytes, write, where, out)) return true;
   for (unsigned lane = 0; lane < lane_count; ++lane) {
     if ((active >> lane & 1) == 0) continue;
     if ((where[lane] & (bytes - 1)) != 0) {
@@ -196,6 +210,45 @@ bool Machine<D, O>::locate_all(Warp& warp, const Operation& op, Mask active, uns
     if (!locate(op.space, where[lane], bytes, write, op, lane, out[lane])) return false;
   }
   return true;
+}
+
+template <class D, class O>
+bool Machine<D, O>::locate_all(Warp& warp, const Operation& op, Mask active, unsigned bytes,
+                               Addresses& where, Locations& out, bool write) {
+  return addresses_of(warp, op, op.address, active, where) &&
+         locate_each(op, active, bytes, where, out, write);
+}
+
+/// An access whose lanes are all in one place.
+template <class D, class O>
+void Machine<D, O>::tell_common(const Operation& op, Mask active, unsigned bytes, const Common& at,
+                                AccessKind kind, Mask unchanged) {
+  if constexpr (requires { requires O::global_only; })
+    if (at.space == Space::shared) return;
+  if constexpr (O::active) {
+    std::array<std::uint32_t, lane_count> buffers;
+    buffers.fill(at.buffer);
+    Addresses keys;
+    Access access;
+    access.space = at.space;
+    access.kind = kind;
+    access.read_only = op.read_only;
+    access.relaxed = op.strong;
+    access.instruction = number(op);
+    access.warp = now_warp_;
+    access.mask = active;
+    access.bytes = bytes;
+    access.addresses = at.where;
+    access.buffers = &buffers;
+    access.unchanged = unchanged & active;
+    if (at.space == Space::shared) {
+      std::uint64_t rank = std::uint64_t{at.rank} << rank_shift;
+      for (unsigned lane = 0; lane < lane_count; ++lane)
+        keys[lane] = ((*at.where)[lane] - at.begin) | rank;
+      access.addresses = &keys;
+    }
+    o_.on_access(access);
+  }
 }
 
 /// One Access a space for the observer.
@@ -241,11 +294,18 @@ void Machine<D, O>::tell(const Operation& op, Mask active, unsigned bytes, const
 template <class D, class O>
 void Machine<D, O>::load(Warp& warp, const Operation& op, Mask active) {
   Addresses where{};
-  Locations at;
-  unsigned each = op.element_bytes, count = op.element_count;
-  if (!locate_all(warp, op, active, each * count, where, at)) return;
+  unsigned each = op.element_bytes, count = op.element_count, bytes = each * count;
+  if (!addresses_of(warp, op, op.address, active, where)) return;
   std::span<const Slot> slots(program_.slots.data() + op.slot_begin, count);
   bool sign = is_signed(op.form.type), done = false;
+  if constexpr (requires(Common at) { d_.read_all(warp.lanes, slots, at, each, sign, active); }) {
+    Common common;
+    if (locate_common(op.space, op, active, bytes, false, where, common) &&
+        d_.read_all(warp.lanes, slots, common, each, sign, active))
+      return tell_common(op, active, bytes, common, AccessKind::read, 0);
+  }
+  Locations at;
+  if (!locate_each(op, active, bytes, where, at, false)) return;
   if constexpr (requires { d_.read_all(warp.lanes, slots, at, each, sign, active); })
     done = d_.read_all(warp.lanes, slots, at, each, sign, active);
   for (unsigned lane = 0; lane < lane_count && !done; ++lane) {
@@ -256,19 +316,28 @@ void Machine<D, O>::load(Warp& warp, const Operation& op, Mask active) {
       if (cell.width > each) d_.extend(warp.lanes, cell, each, sign);
     }
   }
-  tell(op, active, each * count, at, where, AccessKind::read, 0, false);
+  tell(op, active, bytes, at, where, AccessKind::read, 0, false);
 }
 
 template <class D, class O>
 void Machine<D, O>::store(Warp& warp, const Operation& op, Mask active) {
   Addresses where{};
-  Locations at;
-  unsigned each = op.element_bytes, count = op.element_count;
-  if (!locate_all(warp, op, active, each * count, where, at)) return;
+  unsigned each = op.element_bytes, count = op.element_count, bytes = each * count;
+  if (!addresses_of(warp, op, op.address, active, where)) return;
   std::span<const Slot> slots(program_.slots.data() + op.slot_begin, count);
   Mask unchanged = 0;
   bool done = false;
   constexpr bool compares = O::compares_writes;
+  if constexpr (requires(Common at) {
+                  d_.template write_all<compares>(warp.lanes, slots, at, each, active, unchanged);
+                }) {
+    Common common;
+    if (locate_common(op.space, op, active, bytes, true, where, common) &&
+        d_.template write_all<compares>(warp.lanes, slots, common, each, active, unchanged))
+      return tell_common(op, active, bytes, common, AccessKind::write, unchanged);
+  }
+  Locations at;
+  if (!locate_each(op, active, bytes, where, at, true)) return;
   if constexpr (requires {
                   d_.template write_all<compares>(warp.lanes, slots, at, each, active, unchanged);
                 })
@@ -285,7 +354,7 @@ void Machine<D, O>::store(Warp& warp, const Operation& op, Mask active) {
     }
     if (same) unchanged |= Mask{1} << lane;
   }
-  tell(op, active, each * count, at, where, AccessKind::write, unchanged, false);
+  tell(op, active, bytes, at, where, AccessKind::write, unchanged, false);
 }
 
 template <class D, class O>

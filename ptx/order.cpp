@@ -109,7 +109,7 @@ void OrderObserver::read(OrderCell& cell, const Touch& touch, const OrderStamp& 
     return known.strong >= stamp.strong && clocks_.unordered(warp, touch.lane, known) == 0;
   };
   if (cell.reader.lanes != 0 && joins(cell.reader)) return;
-  if (!cell.readers && passed(cell.reader)) {
+  if (!cell.has_readers() && passed(cell.reader)) {
     cell.reader = stamp;
     return;
   }
@@ -163,23 +163,82 @@ void OrderObserver::touch(OrderCell& cell, const Touch& touch, std::uint64_t add
     write(cell, touch, stamp, address);
 }
 
-void OrderObserver::touch_words(OrderCells& cells, const Touch& touch, bool shared) {
+/// A word or byte that was written before this access, and read before it too or only read by it,
+/// as most are; false: to be looked at closely. Of a write, by one lane.
+bool OrderObserver::touch_together(OrderCell& cell, const Touch& touch,
+                                   const OrderClocks::Together& together) const {
+  const Access& access = *touch.access;
+  if (cell.bytes || cell.plain || cell.writer.under_way) return false;
+  bool writes = access.kind != AccessKind::read;
+  if (cell.writer.lanes == 0 ? !writes && access.space == Space::shared
+                             : !together.after(cell.writer))
+    return false;
+  OrderStamp stamp;
+  stamp.clock = together.clock();
+  stamp.instruction = access.instruction;
+  stamp.lanes = touch.lanes;
+  stamp.warp = static_cast<std::uint16_t>(access.warp);
+  stamp.strong = access.kind == AccessKind::atomic;
+  OrderStamp& reader = cell.reader;
+  bool read_before = reader.lanes == 0 || together.after(reader);
+  if (writes) {
+    if (!read_before || cell.has_readers()) return false;
+    cell.write(stamp);
+    return true;
+  }
+  auto joins = [&](OrderStamp& known) {
+    if (known.warp != stamp.warp || known.clock != stamp.clock) return false;
+    known.lanes |= stamp.lanes;
+    known.strong &= stamp.strong;
+    return true;
+  };
+  if (reader.lanes != 0 && joins(reader)) return true;
+  if (cell.has_readers()) return std::any_of(cell.readers->begin(), cell.readers->end(), joins);
+  if (!read_before || reader.strong < stamp.strong) return false;
+  reader = stamp;
+  return true;
+}
+
+/// `together`: null where lanes are looked at one by one.
+void OrderObserver::touch_words(OrderCells& cells, const Touch& touch,
+                                const OrderClocks::Together* together) {
   std::uint64_t begin = touch.address, end = begin + touch.access->bytes;
+  auto touch_cell = [&](OrderCell& cell, std::uint64_t address) {
+    if (together != nullptr && touch_together(cell, touch, *together)) return;
+    each_lane(touch.lanes, [&](std::uint32_t lane) {
+      this->touch(cell, {touch.access, lane, address, Mask{1} << lane}, address);
+    });
+  };
   for (std::uint64_t at = begin; at < end;) {
     std::uint64_t next = std::min(end, (at / 4 + 1) * 4);
     OrderCell& cell = cells.word(at / 4);
     if (next - at == 4 && !cell.bytes) {
-      this->touch(cell, touch, at);
+      touch_cell(cell, at);
     } else {
       split(cell);
-      for (std::uint64_t byte = at; byte < next; ++byte)
-        this->touch((*cell.bytes)[byte % 4], touch, byte);
+      for (std::uint64_t byte = at; byte < next; ++byte) touch_cell((*cell.bytes)[byte % 4], byte);
     }
     at = next;
   }
-  if (!shared || !touch.access->asynchronous || touch.access->kind == AccessKind::read) return;
-  CopyState& state = copies_[touch.access->warp * lane_count + touch.lane];
-  state.copies.push_back({begin, touch.access->bytes, state.committed});
+}
+
+/// Lanes beside one another that read one place are one touch, where they stand alike.
+void OrderObserver::touch_shared(const Access& access, const OrderClocks::Together* together) {
+  const auto& addresses = *access.addresses;
+  bool joined = together != nullptr && access.kind == AccessKind::read;
+  for (Mask left = access.mask; left != 0;) {
+    auto lane = static_cast<std::uint32_t>(std::countr_zero(left));
+    Mask lanes = Mask{1} << lane;
+    for (std::uint32_t other = lane + 1; joined && other < lane_count; ++other) {
+      if ((left >> other & 1) == 0 || addresses[other] != addresses[lane]) break;
+      lanes |= Mask{1} << other;
+    }
+    left &= ~lanes;
+    touch_words(shared_, {&access, lane, addresses[lane], lanes}, together);
+    if (!access.asynchronous || access.kind == AccessKind::read) continue;
+    CopyState& state = copies_[access.warp * lane_count + lane];
+    state.copies.push_back({addresses[lane], access.bytes, state.committed});
+  }
 }
 
 void OrderObserver::touch_across(const Touch& touch, std::uint32_t buffer) {
@@ -235,11 +294,12 @@ void OrderObserver::note_strong(const Access& access) {
 void OrderObserver::on_access(const Access& access) {
   if (access.unit != Unit::thread || access.space == Space::tensor) return unit_access(access);
   if (access.relaxed) note_strong(access);
+  bool plain = !access.asynchronous && !access.mbarrier && access.mask != 0;
+  const OrderClocks::Together* together =
+      plain ? clocks_.together(access.warp, access.mask) : nullptr;
   if (access.space == Space::shared) {
     if (blocks_ > 1) reach(access);
-    each_lane(access.mask, [&](std::uint32_t lane) {
-      touch_words(shared_, {&access, lane, (*access.addresses)[lane]}, true);
-    });
+    touch_shared(access, together);
     if (access.mbarrier && access.kind == AccessKind::write) make_apart(access);
     return;
   }
@@ -247,9 +307,9 @@ void OrderObserver::on_access(const Access& access) {
   each_lane(access.mask, [&](std::uint32_t lane) {
     std::uint32_t buffer = (*access.buffers)[lane];
     if (buffer >= writable_.size() || !writable_[buffer]) return;
-    Touch touch{&access, lane, (*access.addresses)[lane]};
+    Touch touch{&access, lane, (*access.addresses)[lane], Mask{1} << lane};
     touch_read_only(touch);
-    touch_words(global_[buffer], touch, false);
+    touch_words(global_[buffer], touch, together);
     if (across_blocks_) touch_across(touch, buffer);
   });
 }

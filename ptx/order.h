@@ -134,10 +134,11 @@ class OrderObserver {
   static constexpr std::size_t findings_max = 20;
 
  private:
-  struct Touch {  // One lane's part of an access.
+  struct Touch {  // One lane's part of an access, or that of lanes which read one place.
     const Access* access;
     std::uint32_t lane;
     std::uint64_t address;
+    Mask lanes;
   };
   struct Copy {  // A cp.async under way.
     std::uint64_t offset;
@@ -192,7 +193,10 @@ class OrderObserver {
   void check_ends();
   void report_at(OrderFinding::Kind kind, Space space, std::uint64_t address, std::uint32_t first,
                  std::uint32_t second, std::uint32_t warp, Mask mask);
-  void touch_words(OrderCells& cells, const Touch& touch, bool shared);
+  void touch_words(OrderCells& cells, const Touch& touch, const OrderClocks::Together* together);
+  void touch_shared(const Access& access, const OrderClocks::Together* together);
+  bool touch_together(OrderCell& cell, const Touch& touch,
+                      const OrderClocks::Together& together) const;
   void touch(OrderCell& cell, const Touch& touch, std::uint64_t address);
   void read(OrderCell& cell, const Touch& touch, const OrderStamp& stamp, std::uint64_t address);
   void write(OrderCell& cell, const Touch& touch, const OrderStamp& stamp, std::uint64_t address);

@@ -22,11 +22,12 @@ struct OrderCell {
   std::unique_ptr<std::vector<OrderStamp>> readers;  // Those that `reader` has no room for.
   std::unique_ptr<std::array<OrderCell, 4>> bytes;   // Where the word is split.
 
+  bool has_readers() const { return readers && !readers->empty(); }
   /// A write, once it has met all that came before it. A strong one stands above a plain one.
   void write(const OrderStamp& stamp) {
     if (!stamp.strong) {
       plain.reset();
-      readers.reset();
+      if (readers) readers->clear();
       reader.lanes = 0;
     } else if (!writer.strong && writer.lanes != 0) {
       plain = std::make_unique<OrderStamp>(writer);

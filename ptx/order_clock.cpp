@@ -21,6 +21,7 @@ bool OrderClocks::Release::has_view(const ViewPointer& view) const {
 }
 
 void OrderClocks::reset(std::uint32_t warps, std::uint32_t threads) {
+  together_.clear();
   warps_ = warps;
   threads_ = warps * lane_count;
   agents_.clear();
@@ -72,6 +73,7 @@ void OrderClocks::add_near(Release& into, std::uint32_t warp, const Near& near) 
 }
 
 void OrderClocks::release(Release& into, std::uint32_t warp, Mask mask) {
+  together_.clear();
   into.clock.resize(clock_.size(), 0);
   const Near* last = nullptr;
   each_lane(mask, [&](std::uint32_t lane) {
@@ -110,11 +112,34 @@ OrderClocks::NearPointer OrderClocks::near_of(const View& view, std::uint32_t wa
 }
 
 void OrderClocks::acquire(const ViewPointer& view, std::uint32_t warp, Mask mask) {
+  together_.clear();
   NearPointer near = near_of(*view, warp);
   each_lane(mask, [&](std::uint32_t lane) {
     view_[warp * lane_count + lane] = view;
     near_[warp * lane_count + lane] = near;
   });
+}
+
+const OrderClocks::Together* OrderClocks::together(std::uint32_t warp, Mask mask) {
+  if (together_.empty()) together_.resize(warps_);
+  Found& found = together_[warp];
+  if (found.mask == 0 || (mask & ~found.mask) != 0) {
+    std::uint32_t first = warp * lane_count + static_cast<std::uint32_t>(std::countr_zero(mask));
+    found.mask = mask;
+    found.alike = true;
+    each_lane(mask, [&](std::uint32_t lane) {
+      std::uint32_t thread = warp * lane_count + lane;
+      found.alike = found.alike && clock_[thread] == clock_[first] &&
+                    view_[thread] == view_[first] && near_[thread] == near_[first];
+    });
+    Together& together = found.together;
+    together.warp_ = warp;
+    together.clock_ = clock_[first];
+    together.near_ = near_[first]->least;
+    together.warps_ = view_[first]->least.size();
+    together.least_ = view_[first]->least.data();
+  }
+  return found.alike ? &found.together : nullptr;
 }
 
 void OrderClocks::barrier_arrive(unsigned id, std::uint32_t warp, Mask mask) {
@@ -130,6 +155,7 @@ void OrderClocks::barrier_complete(unsigned id, std::span<const Mask> waiting) {
 }
 
 void OrderClocks::warp_barrier(std::uint32_t warp, Mask mask) {
+  together_.clear();
   auto near = std::make_shared<Near>();
   bool one_view = true;
   const ViewPointer& first = view_[warp * lane_count + std::countr_zero(mask)];
@@ -175,6 +201,7 @@ void OrderClocks::token_release_fenced(std::uint64_t token, std::uint64_t phase,
 
 void OrderClocks::token_acquire(std::uint64_t token, std::uint64_t phase, std::uint32_t warp,
                                 Mask mask) {
+  together_.clear();
   auto found = tokens_.find({token, phase});
   if (found == tokens_.end()) return;
   // Lanes that knew the same know the same afterwards.
@@ -215,6 +242,7 @@ std::uint32_t OrderClocks::agent(std::uint64_t name) {
     view_.resize(clock_.size());
     near_.resize(clock_.size());
     ++warps_;
+    together_.clear();
   }
   return found->second = number;
 }
@@ -228,6 +256,7 @@ void OrderClocks::agent_release(std::uint64_t token, std::uint64_t phase, std::u
 
 void OrderClocks::agent_acquire(std::uint32_t warp, Mask mask, std::uint32_t agent,
                                 std::uint32_t clock) {
+  together_.clear();
   ViewPointer before, after;
   each_lane(mask, [&](std::uint32_t lane) {
     ViewPointer& view = view_[warp * lane_count + lane];

@@ -38,6 +38,25 @@ class OrderClocks {
   /// Lanes of `stamp` whose access this thread has not acquired; never its own lane.
   Mask unordered(std::uint32_t warp, std::uint32_t lane, const OrderStamp& stamp) const;
 
+  /// Lanes of a warp that are at one clock and know the same.
+  class Together {
+   public:
+    std::uint32_t clock() const { return clock_; }
+    /// Whether all of them come after an access, by the least that they know of its warp.
+    bool after(const OrderStamp& stamp) const {
+      if (stamp.warp == warp_) return stamp.clock <= near_;
+      return stamp.warp < warps_ && stamp.clock <= least_[stamp.warp];
+    }
+
+   private:
+    friend class OrderClocks;
+    std::uint32_t warp_ = 0, clock_ = 0, near_ = 0;
+    std::size_t warps_ = 0;
+    const std::uint32_t* least_ = nullptr;  // By warp.
+  };
+  /// Null where these lanes differ. Good until a clock or a view changes.
+  const Together* together(std::uint32_t warp, Mask mask);
+
   void barrier_arrive(unsigned id, std::uint32_t warp, Mask mask);
   void barrier_complete(unsigned id, std::span<const Mask> waiting);
   void warp_barrier(std::uint32_t warp, Mask mask);
@@ -67,7 +86,10 @@ class OrderClocks {
   /// Whether what `writer` did at this clock passed a proxy fence on its way to `reader`: the
   /// writer's, of which the reader knows, or the reader's, once it knew of the write.
   bool fenced(std::uint32_t writer, std::uint32_t clock, std::uint32_t reader, bool global) const;
-  void step(std::uint32_t thread) { ++clock_[thread]; }
+  void step(std::uint32_t thread) {
+    ++clock_[thread];
+    together_.clear();
+  }
   /// What a thread knows of another's clock.
   std::uint32_t known(std::uint32_t thread, std::uint32_t other) const;
 
@@ -114,6 +136,13 @@ class OrderClocks {
   /// Proxy fences by thread, of shared and of global memory.
   std::map<std::pair<std::uint32_t, bool>, std::vector<Fence>> proxy_fences_;
   std::map<std::uint32_t, Fence> fences_;  // The last of each thread.
+  /// What was found of warps since the last change.
+  struct Found {
+    Mask mask = 0;
+    bool alike = false;
+    Together together;
+  };
+  std::vector<Found> together_;
   std::map<unsigned, Release> barriers_;
   std::map<std::pair<std::uint64_t, std::uint64_t>, Release> tokens_;
 };

@@ -143,7 +143,7 @@ void OrderObserver::unit_access(const Access& access) {
     return;
   each_lane(access.mask, [&](std::uint32_t slot) {
     OrderCells* cells = access.space == Space::tensor ? &tensor_ : &shared_;
-    Touch touch{&access, slot, (*access.addresses)[slot]};
+    Touch touch{&access, slot, (*access.addresses)[slot], Mask{1} << slot};
     if (access.space == Space::global) {
       std::uint32_t buffer = (*access.buffers)[slot];
       if (buffer >= writable_.size() || !writable_[buffer]) return;

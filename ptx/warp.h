@@ -5,6 +5,7 @@
 // compiling.
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <type_traits>
 #include <utility>
@@ -72,12 +73,16 @@ template <class D, Type Td, class PerLane>
       for (std::size_t i = 0; i < lane_count; ++i)
         store_at<D, Td>(row + i * cell_bytes(Td), result[i]);
     } else {
-      for (std::size_t i = 0; i < lane_count; ++i)
-        if ((active >> i & 1) != 0) store_at<D, Td>(row + i * cell_bytes(Td), result[i]);
+      for (Mask left = active; left != 0; left &= left - 1) {
+        auto i = static_cast<std::size_t>(std::countr_zero(left));
+        store_at<D, Td>(row + i * cell_bytes(Td), result[i]);
+      }
     }
   } else {
-    for (unsigned i = 0; i < lane_count; ++i)
-      if ((active >> i & 1) != 0) store_value<D, Td>(d, lanes, to, i, per_lane(i));
+    for (Mask left = active; left != 0; left &= left - 1) {
+      auto i = static_cast<unsigned>(std::countr_zero(left));
+      store_value<D, Td>(d, lanes, to, i, per_lane(i));
+    }
   }
 }
 
@@ -113,6 +118,11 @@ void carry_out(D& d, typename D::Lanes& lanes, const Operation& op, Mask active)
           return as_value<D>(R::template meaning<T>(f, a(i), b(i), c(i), e(i)));
         });
   };
+  auto settle = [&]() __attribute__((always_inline)) {
+    constexpr bool packed = is_pair(td) && cell_bytes(td) > 1 && ta == td && tb == td && tc == td;
+    d.settle(lanes, packed ? Definedness::halves : op.definedness, op.places[0], cell_bytes(td),
+             &op.places[1], active);
+  };
   constexpr std::uint32_t rare =
       1u << static_cast<unsigned>(Flag::sat) | 1u << static_cast<unsigned>(Flag::relu) |
       1u << static_cast<unsigned>(Flag::nan) | 1u << static_cast<unsigned>(Flag::abs) |
@@ -123,14 +133,19 @@ void carry_out(D& d, typename D::Lanes& lanes, const Operation& op, Mask active)
     Form usual = op.form;
     usual.rounding = Rounding::rn;
     usual.flags &= ~rare;
+    if constexpr (vectorises<D> && is_float(T))
+      if (std::has_single_bit(active)) {  // A kernel of one thread: no loop for it alone.
+        auto i = static_cast<unsigned>(std::countr_zero(active));
+        store_at<D, td>(lanes.bytes.data() + op.places[0] + std::size_t{i} * cell_bytes(td),
+                        as_value<D>(R::template meaning<T>(usual, a(i), b(i), c(i), e(i))));
+        return settle();
+      }
     run(usual);
   } else {
     [&]() __attribute__((noinline)) { run(op.form); }
     ();
   }
-  constexpr bool packed = is_pair(td) && cell_bytes(td) > 1 && ta == td && tb == td && tc == td;
-  d.settle(lanes, packed ? Definedness::halves : op.definedness, op.places[0], cell_bytes(td),
-           &op.places[1], active);
+  settle();
 }
 
 template <class D, class R>

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <cstring>
 #include <limits>
+#include <new>
 #include <span>
 
 #include "pipeline/wide_result.h"
@@ -18,6 +21,17 @@ using ptx::TrapKind;
 namespace {
 
 constexpr std::uint64_t page_bytes = ptx::FootprintObserver::page_bytes;
+/// A tensor of at most so many bytes is made whole: a run that finds some missing is run again.
+constexpr std::uint64_t made_whole_max = std::uint64_t{1} << 17;
+/// Inputs of at most so many bytes are kept beside what a reference gave on them.
+constexpr std::uint64_t kept_inputs_max = std::uint64_t{1} << 23;
+
+/// Of large ones the system gives a page when it is first touched.
+std::shared_ptr<char> zeros(std::size_t bytes) {
+  void* memory = std::calloc(bytes, 1);
+  if (memory == nullptr) throw std::bad_alloc();
+  return {static_cast<char*>(memory), std::free};
+}
 
 }  // namespace
 
@@ -33,22 +47,29 @@ Result<Done> Replay::use_inputs(InputClass input_class, std::uint64_t seed) {
     if (tensor.role != Role::input && tensor.role != Role::inout) continue;
     Input& input = inputs_[i];
     std::size_t pages = (tensor.span_bytes() + page_bytes - 1) / page_bytes;
-    input.bytes.resize(tensor.span_bytes());
+    if (!input.bytes) input.bytes = zeros(tensor.span_bytes());
+    input.size = tensor.span_bytes();
     input.touched.resize(pages);
-    if (!carried_as_numbers(tensor)) input.touched.assign(pages, 1);
+    input.whole = !carried_as_numbers(tensor) || input.size <= made_whole_max;
+    if (input.whole) input.touched.assign(pages, 1);
     input.pages.assign(pages, 0);
   }
   ready_ = true;
-  return fill();
+  // The others may be kept.
+  Result<std::uint64_t> made = fill_touched(kept_ == nullptr);
+  if (!made) return made.error();
+  return Done{};
 }
 
-/// Makes the pages that a run has touched; says how many were missing.
-Result<std::uint64_t> Replay::fill_touched() {
+/// Makes the pages that a run has touched, of all tensors or of those that are made at once; says
+/// how many were missing.
+Result<std::uint64_t> Replay::fill_touched(bool all_tensors) {
   std::uint64_t made = 0;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     Input& input = inputs_[i];
+    if (!all_tensors && !input.whole) continue;
     std::uint64_t bits = bits_of(sides_->contract->tensors[i].dtype);
-    std::uint64_t each = page_bytes * 8 / bits, all = input.bytes.size() * 8 / bits;
+    std::uint64_t each = page_bytes * 8 / bits, all = input.size * 8 / bits;
     for (std::size_t page = 0; page < input.pages.size();) {
       std::size_t end = page;
       while (end < input.pages.size() && input.touched[end] != 0 && input.pages[end] == 0)
@@ -60,7 +81,7 @@ Result<std::uint64_t> Replay::fill_touched() {
       std::uint64_t first = page * each, count = std::min(all, end * each) - first;
       Result<std::string> part = make_input_part(*sides_->contract, i, class_, seed_, first, count);
       if (!part) return part.error();
-      input.bytes.replace(page * page_bytes, part->size(), *part);
+      std::memcpy(input.bytes.get() + page * page_bytes, part->data(), part->size());
       made += end - page;
       page = end;
     }
@@ -68,19 +89,45 @@ Result<std::uint64_t> Replay::fill_touched() {
   return made;
 }
 
-Result<Done> Replay::fill() {
-  Result<std::uint64_t> made = fill_touched();
-  if (!made) return made.error();
-  return Done{};
+std::vector<Replayed::Made> Replay::made_inputs() const {
+  std::vector<Replayed::Made> out;
+  for (const Input& input : inputs_) {
+    Replayed::Made& made = out.emplace_back();
+    made.pages = input.pages;
+    for (std::size_t page = 0; page < input.pages.size(); ++page)
+      if (input.pages[page] != 0)
+        made.bytes.append(input.bytes.get() + page * page_bytes,
+                          std::min<std::size_t>(page_bytes, input.size - page * page_bytes));
+  }
+  return out;
+}
+
+/// The candidate is likely to read the same.
+void Replay::take_inputs(const std::vector<Replayed::Made>& inputs) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    Input& input = inputs_[i];
+    const char* from = inputs[i].bytes.data();
+    for (std::size_t page = 0; page < inputs[i].pages.size(); ++page) {
+      if (inputs[i].pages[page] == 0) continue;
+      std::size_t bytes = std::min<std::size_t>(page_bytes, input.size - page * page_bytes);
+      std::memcpy(input.bytes.get() + page * page_bytes, from, bytes);
+      input.pages[page] = input.touched[page] = 1;
+      from += bytes;
+    }
+  }
 }
 
 Replayed Replay::run(Side side, const std::vector<std::uint64_t>& blocks,
                      ptx::AsyncSchedule schedule, bool watch_order, std::uint64_t steps_max) {
   for (;;) {
-    Replayed out = run_once(side, blocks, schedule, watch_order, steps_max);
     Result<std::uint64_t> made = fill_touched();
-    if (made && *made == 0) return out;
-    if (made) continue;  // It read what was not there yet.
+    Replayed out;
+    if (made) {
+      out = run_once(side, blocks, schedule, watch_order, steps_max);
+      made = fill_touched();
+      if (made && *made == 0) return out;
+      if (made) continue;  // It read what was not there yet.
+    }
     out.trap = ptx::Trap{};
     out.trap->kind = TrapKind::unsupported;
     out.trap->what = made.error().what;
@@ -91,13 +138,29 @@ Replayed Replay::run(Side side, const std::vector<std::uint64_t>& blocks,
 std::shared_ptr<const Replayed> Replay::run_reference(const std::vector<std::uint64_t>& blocks) {
   if (kept_ == nullptr) return std::make_shared<Replayed>(run(Side::reference, blocks));
   Digest name = name_of_input(reference_, static_cast<unsigned>(class_), seed_, blocks);
-  if (std::shared_ptr<const Replayed> known = kept_->run(name)) return known;
+  if (std::shared_ptr<const Replayed> known = kept_->run(name)) {
+    take_inputs(known->inputs);
+    return known;
+  }
   auto made = std::make_shared<Replayed>(run(Side::reference, blocks));
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0, input_bytes = 0;
   for (const auto* tensors : {&made->bytes, &made->written})
     for (const std::string& tensor : *tensors) bytes += tensor.size();
+  for (const Input& input : inputs_)
+    for (std::uint8_t page : input.pages) input_bytes += 1 + page * page_bytes;
+  if (input_bytes <= kept_inputs_max) {
+    made->inputs = made_inputs();
+    bytes += input_bytes;
+  }
   if (!made->trap) kept_->keep(name, made, bytes);
   return made;
+}
+
+std::shared_ptr<const Replayed> Replay::run_candidate(
+    const std::vector<std::uint64_t>& blocks, const std::shared_ptr<const Replayed>& reference,
+    const std::vector<std::uint64_t>& reference_blocks) {
+  if (one_program_ && blocks == reference_blocks) return reference;
+  return std::make_shared<Replayed>(run(Side::candidate, blocks));
 }
 
 /// One run on what is there of the inputs; marks the pages that it touched.
@@ -116,10 +179,11 @@ Replayed Replay::run_once(Side side, const std::vector<std::uint64_t>& blocks,
     marks.pages.resize(tensor.span_bytes() / ptx::FootprintObserver::page_bytes + 2);
     if (tensor.role == Role::input) {
       // The machine never stores into a buffer that is not writable.
-      memory.push_back(reinterpret_cast<std::byte*>(inputs_[i].bytes.data()));
+      memory.push_back(reinterpret_cast<std::byte*>(inputs_[i].bytes.get()));
     } else {
-      out.bytes[i] =
-          tensor.role == Role::inout ? inputs_[i].bytes : std::string(tensor.span_bytes(), '\xA5');
+      out.bytes[i] = tensor.role == Role::inout
+                         ? std::string(inputs_[i].bytes.get(), inputs_[i].size)
+                         : std::string(tensor.span_bytes(), '\xA5');
       out.written[i].assign(tensor.span_bytes(), '\0');
       marks.written = reinterpret_cast<std::uint8_t*>(out.written[i].data());
       memory.push_back(reinterpret_cast<std::byte*>(out.bytes[i].data()));
@@ -191,15 +255,18 @@ Comparison Replay::compare_row(const Row& row, const std::vector<double>& wide) 
 
 /// Block by block, until what differs first does so from the wide domain, or nothing does.
 void Replay::compare_wide(const Row& row, const Replayed& reference, const StressPlan& plan,
-                          Comparison& comparison) const {
+                          Comparison& comparison) {
   constexpr std::uint64_t steps_max = 4'000'000;  // Warp instructions of all blocks; some seconds.
   if (reference.steps > steps_max) return;
+  // What was kept may have come without the inputs that it was made of.
+  if (kept_ != nullptr && reference.inputs.empty()) run(Side::reference, plan.reference_blocks);
   Contract launched = *sides_->contract;
   launched.launch = sides_->reference.launch;
   WideLaunch launch{&launched, &sides_->reference.program, sides_->buffers,
                     {},        sides_->parameters,         {},
                     steps_max};
-  for (const Input& input : inputs_) launch.inputs.push_back(std::as_bytes(std::span(input.bytes)));
+  for (const Input& input : inputs_)
+    launch.inputs.push_back(std::as_bytes(std::span(input.bytes.get(), input.size)));
   std::vector<double> wide(row.elements.size(), std::numeric_limits<double>::quiet_NaN());
   for (std::uint64_t block : plan.reference_blocks) {
     launch.blocks = {block};
@@ -216,7 +283,7 @@ void Replay::compare_wide(const Row& row, const Replayed& reference, const Stres
 }
 
 std::optional<Mismatch> Replay::compare(const Replayed& reference, const Replayed& candidate,
-                                        const StressPlan& plan) const {
+                                        const StressPlan& plan) {
   const std::vector<Tensor>& tensors = sides_->contract->tensors;
   for (std::size_t t = 0; t < tensors.size(); ++t) {
     if (tensors[t].role != Role::output && tensors[t].role != Role::inout) continue;
@@ -244,7 +311,9 @@ Result<std::optional<Witness>> try_input(Replay& replay, const Sides& sides, con
                      std::string(name_of(input_class)) + ": " + print(*reference->trap),
                  "",
                  {}};
-  Replayed candidate = replay.run(Side::candidate, plan.candidate_blocks);
+  std::shared_ptr<const Replayed> run =
+      replay.run_candidate(plan.candidate_blocks, reference, plan.reference_blocks);
+  const Replayed& candidate = *run;
   if (candidate.trap) {
     // The bits domain follows undefined bits by whole registers: alone that refutes nothing.
     bool undefined = candidate.trap->kind == TrapKind::undefined_value;

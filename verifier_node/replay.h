@@ -22,6 +22,12 @@ struct Replayed {
   std::vector<ptx::OrderFinding> races;
   bool order_follows_all = true;
   std::uint64_t steps = 0;  // Warp instructions.
+  /// Where this is kept: of each tensor, which pages of its input were made, and their bytes.
+  struct Made {
+    std::vector<std::uint8_t> pages;
+    std::string bytes;  // Of one page after the other.
+  };
+  std::vector<Made> inputs;
 };
 
 /// What blocks to run for a value: of the reference, and those of the candidate
@@ -45,14 +51,20 @@ class Replay {
     kept_ = kept;
     reference_ = reference;
   }
+  /// From now on the candidate is the reference, text and launch: what one gives the other does.
+  void use_one_program() { one_program_ = true; }
   /// The reference on the inputs in use, from what is kept where it is there.
   std::shared_ptr<const Replayed> run_reference(const std::vector<std::uint64_t>& blocks);
+  /// The candidate on the same inputs; `reference` is what the reference gave on its blocks.
+  std::shared_ptr<const Replayed> run_candidate(const std::vector<std::uint64_t>& blocks,
+                                                const std::shared_ptr<const Replayed>& reference,
+                                                const std::vector<std::uint64_t>& reference_blocks);
   /// The first element that the reference wrote and the candidate has
   /// differently, beyond the tolerance; also one that it did not write.
   /// What differs from the reference's own result must differ from the wide
   /// domain's too, where that can say.
   std::optional<Mismatch> compare(const Replayed& reference, const Replayed& candidate,
-                                  const StressPlan& plan) const;
+                                  const StressPlan& plan);
   InputClass input_class() const { return class_; }
   std::uint64_t input_seed() const { return seed_; }
 
@@ -64,19 +76,22 @@ class Replay {
              bool both_wrote) const;
   Comparison compare_row(const Row& row, const std::vector<double>& wide) const;
   void compare_wide(const Row& row, const Replayed& reference, const StressPlan& plan,
-                    Comparison& comparison) const;
-  Result<std::uint64_t> fill_touched();
-  Result<Done> fill();
+                    Comparison& comparison);
+  Result<std::uint64_t> fill_touched(bool all = true);
+  std::vector<Replayed::Made> made_inputs() const;
+  void take_inputs(const std::vector<Replayed::Made>& inputs);
 
   const Sides* sides_;
   Kept* kept_ = nullptr;
   Digest reference_;
   InputClass class_ = InputClass::declared;
   std::uint64_t seed_ = 0;
-  bool ready_ = false;
+  bool ready_ = false, one_program_ = false;
   /// A tensor's bytes, which of its pages are made, and which any run has touched.
   struct Input {
-    std::string bytes;
+    std::shared_ptr<char> bytes;
+    std::size_t size = 0;
+    bool whole = false;  // All pages are made at once.
     std::vector<std::uint8_t> pages, touched;
   };
   std::vector<Input> inputs_;

@@ -36,6 +36,11 @@ ptx::Shape Sides::shape(Side side) const {
   return {launch.grid, launch.block, launch.dynamic_shared_bytes, launch.cluster};
 }
 
+bool Sides::same_runs() const {
+  return reference.launch == candidate.launch &&
+         ptx::print(*reference.module) == ptx::print(*candidate.module);
+}
+
 std::array<std::uint32_t, 3> block_index(const Launch& launch, std::uint64_t block) {
   return {static_cast<std::uint32_t>(block % launch.grid[0]),
           static_cast<std::uint32_t>(block / launch.grid[0] % launch.grid[1]),

@@ -33,6 +33,8 @@ struct Sides {
 
   const Subject& at(Side side) const { return side == Side::reference ? reference : candidate; }
   ptx::Shape shape(Side side) const;
+  /// The same text, launched alike: on the same inputs both do the same.
+  bool same_runs() const;
 };
 
 /// Atomics or reducing copies on memory that blocks may share: what one block leaves is a part.

@@ -391,6 +391,7 @@ Result<Findings> Verifier::run() {
   Polynomials polynomials;
   for (const Subject* subject : {&sides_.reference, &sides_.candidate})
     polynomials.take(subject->lemmas);
+  if (sides_.same_runs()) replay_.use_one_program();
   // Parts of sums are compared with nothing.
   if (adds_across_blocks(sides_.reference) || adds_across_blocks(sides_.candidate))
     replay_all_blocks();

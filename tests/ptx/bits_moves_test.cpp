@@ -6,6 +6,7 @@
 #include <span>
 
 #include "ptx/bits.h"
+#include "ptx/common_place.h"
 #include "ptx/program.h"
 
 namespace lathe::ptx {
@@ -74,8 +75,11 @@ struct Moved {
   Mask mask;
   std::vector<Slot> slots;
   std::array<Place, lane_count> at{};
+  /// The same where all is in one place; now and then lane after lane in a row.
+  std::array<std::uint64_t, lane_count> where{};
+  CommonPlace<Bits::Region> common;
 
-  explicit Moved(World& w) {
+  Moved(World& w, bool in_common = false) {
     constexpr std::array<unsigned, 4> sizes{1, 2, 4, 8};
     each = sizes[w.below(4)];
     count = 1u << w.below(3);
@@ -84,6 +88,14 @@ struct Moved {
     unsigned width = each < 4 ? 4 : each;
     for (unsigned i = 0; i < count; ++i) slots.push_back(World::slot(i, width));
     for (Place& place : at) place = {&w.memory, std::uint64_t{w.below(64)} * each};
+    if (!in_common) return;
+    constexpr std::uint64_t begin = 4096;
+    bool row = w.below(2) == 0;
+    for (unsigned lane = 0; lane < lane_count; ++lane) {
+      if (row) at[lane].offset = at[0].offset + std::uint64_t{lane} * each;
+      where[lane] = begin + at[lane].offset;
+    }
+    common = {&w.memory, begin, &where, Space::shared, 0, 0};
   }
 };
 
@@ -102,6 +114,24 @@ TEST_CASE("a load of a warp is that of its lanes") {
           for (unsigned i = 0; i < a.count && (a.mask >> lane & 1) != 0; ++i) {
             Cell cell = a.slots[i].cell(lane);
             w.bits.read(*a.at[lane].region, a.at[lane].offset + i * a.each, w.lanes, cell, a.each);
+            if (cell.width > a.each) w.bits.extend(w.lanes, cell, a.each, a.sign);
+          }
+      });
+}
+
+TEST_CASE("a load of a warp from one place is that of its lanes") {
+  compare(
+      [](World& w) {
+        Moved a(w, true);
+        return w.bits.read_all(w.lanes, std::span<const Slot>(a.slots), a.common, a.each, a.sign,
+                               a.mask);
+      },
+      [](World& w) {
+        Moved a(w, true);
+        for (unsigned lane = 0; lane < lane_count; ++lane)
+          for (unsigned i = 0; i < a.count && (a.mask >> lane & 1) != 0; ++i) {
+            Cell cell = a.slots[i].cell(lane);
+            w.bits.read(w.memory, a.at[lane].offset + i * a.each, w.lanes, cell, a.each);
             if (cell.width > a.each) w.bits.extend(w.lanes, cell, a.each, a.sign);
           }
       });

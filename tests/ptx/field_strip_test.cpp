@@ -16,18 +16,27 @@ struct Done {
 
 constexpr std::uint64_t elements = 64;
 
-/// y[tid] = `body` of %f1 = x[tid] and %f2 = z[tid], by so many threads.
-Done run(const std::string& body, std::uint32_t threads, std::uint64_t seed = 1) {
+/// y[tid] = `body` of %f1 = x[tid] and %f2 = z[tid], by so many threads; x may be of 16 bits.
+Done run(const std::string& body, std::uint32_t threads, std::uint64_t seed = 1,
+         Type x = Type::f32) {
+  std::string load =
+      "shl.b32 %r5, %r1, 2; cvt.u64.u32 %rd5, %r5; add.s64 %rd1, %rd1, %rd5;"
+      "ld.global.f32 %f1, [%rd1];";
+  if (x != Type::f32)
+    load =
+        "shl.b32 %r5, %r1, 1; cvt.u64.u32 %rd5, %r5; add.s64 %rd1, %rd1, %rd5;"
+        "ld.global.b16 %h1, [%rd1]; cvt.f32." +
+        std::string(name_of(x)) + " %f1, %h1;";
   const std::string text =
       ".version 8.7\n.target sm_89\n.address_size 64\n"
       ".visible .entry k(.param .u64 x, .param .u64 z, .param .u64 y) {\n"
-      ".reg .b64 %rd<9>; .reg .f32 %f<20>; .reg .b32 %r<9>; .reg .pred %p<5>;\n"
+      ".reg .b64 %rd<9>; .reg .f32 %f<20>; .reg .b32 %r<9>; .reg .pred %p<5>; .reg .b16 %h<3>;\n"
       ".shared .align 4 .b8 shared[256];\n"
       "ld.param.u64 %rd1, [x]; ld.param.u64 %rd2, [z]; ld.param.u64 %rd3, [y];\n"
-      "mov.u32 %r1, %tid.x; mul.wide.u32 %rd4, %r1, 4; add.s64 %rd1, %rd1, %rd4;\n"
-      "add.s64 %rd2, %rd2, %rd4; add.s64 %rd3, %rd3, %rd4;\n"
-      "ld.global.f32 %f1, [%rd1]; ld.global.f32 %f2, [%rd2]; mov.f32 %f3, 0f3F800000;\n" +
-      body + "\nst.global.f32 [%rd3], %f9; ret; }\n";
+      "mov.u32 %r1, %tid.x; mul.wide.u32 %rd4, %r1, 4;\n"
+      "add.s64 %rd2, %rd2, %rd4; add.s64 %rd3, %rd3, %rd4;\n" +
+      load + "ld.global.f32 %f2, [%rd2]; mov.f32 %f3, 0f3F800000;\n" + body +
+      "\nst.global.f32 [%rd3], %f9; ret; }\n";
   Parsed parsed = parse(text, "strip.ptx");
   REQUIRE(parsed.errors.empty());
   Result<Program> program = decode(parsed.module, "k");
@@ -36,6 +45,7 @@ Done run(const std::string& body, std::uint32_t threads, std::uint64_t seed = 1)
   FieldLaunch launch;
   for (const char* name : {"x", "z", "y"}) {
     Recipe recipe{name, Type::f32, false, true, "", -10, 10, 1, 0, 0, elements};
+    if (name[0] == 'x') recipe.type = x;
     if (name[0] == 'y') recipe.computed = false, recipe.output = true;
     recipes.push_back(recipe);
     std::uint64_t address = recipes.size() << 20;
@@ -142,6 +152,29 @@ TEST_CASE("names of strips are used again and numbers stay what they are") {
   std::string first = "mov.f32 %f8, 0f00000000;";
   Done whole = run(first + body, 32), lanes = run(first + body, 4);
   for (unsigned i = 0; i < 4; ++i) check_same(whole.written[i].number, lanes.written[i].number);
+}
+
+TEST_CASE("what was gathered of inputs is gathered anew once names are used again") {
+  // Each round loads the same elements, and makes results in the names of earlier rounds.
+  std::string body =
+      "mov.f32 %f8, 0f00000000; mov.u32 %r4, 0;\n"
+      "loop: ld.global.f32 %f1, [%rd1]; ld.global.f32 %f2, [%rd2];\n"
+      "mul.f32 %f5, %f1, %f2; add.f32 %f8, %f5, %f1; add.u32 %r4, %r4, 1;\n"
+      "setp.lt.u32 %p1, %r4, 12000; @%p1 bra loop;\n"
+      "ld.global.f32 %f4, [%rd1]; fma.rn.f32 %f9, %f4, %f8, %f5;";
+  Done whole = run(body, 32), lanes = run(body, 4);
+  for (unsigned i = 0; i < 4; ++i) check_same(whole.written[i].number, lanes.written[i].number);
+}
+
+TEST_CASE("numbers of sixteen bits are widened as lane by lane") {
+  for (Type type : {Type::f16, Type::bf16})
+    for (const char* body : bodies) {
+      INFO(body << " of " << name_of(type));
+      Done whole = run(body, 32, 1, type), lanes = run(body, 4, 1, type);
+      REQUIRE(whole.written.size() == 32);
+      for (unsigned i = 0; i < 4; ++i) check_same(whole.written[i].number, lanes.written[i].number);
+      CHECK(whole.summary.smallest <= lanes.summary.smallest);
+    }
 }
 
 TEST_CASE("integers of a warp are exact, and those that are not go lane by lane") {

@@ -2,6 +2,8 @@
 
 #include "verifier_node/kept.h"
 #include "kernels.h"
+#include "verifier_node/binding.h"
+#include "verifier_node/replay.h"
 
 namespace lathe::verifier_node {
 namespace {
@@ -74,6 +76,81 @@ TEST_CASE("what does not fit is not kept, and nothing depends on it") {
     for (unsigned time = 0; time < 2; ++time)
       CHECK(verified(contract, contract.reference, keeping(kept)).json == expected);
   }
+}
+
+/// y[i] = x[4096 i] by 128 threads; x is too large to be made whole.
+const char* const strided =
+    ".version 8.7\n.target sm_89\n.address_size 64\n"
+    ".visible .entry k(.param .u64 x, .param .u64 y) {\n"
+    ".reg .b64 %rd<7>; .reg .b32 %r<3>; .reg .f32 %f<2>;\n"
+    "ld.param.u64 %rd1, [x]; ld.param.u64 %rd2, [y]; mov.u32 %r1, %tid.x;\n"
+    "mul.wide.u32 %rd3, %r1, 16384; add.s64 %rd4, %rd1, %rd3; ld.global.f32 %f1, [%rd4];\n"
+    "mul.wide.u32 %rd5, %r1, 4; add.s64 %rd6, %rd2, %rd5; st.global.f32 [%rd6], %f1; ret; }\n";
+
+Contract strided_contract() {
+  Result<Contract> contract = parse_contract(
+      "format = 1\nname = \"strided\"\nentry = \"k\"\ntarget = \"sm_89\"\nptx_isa = \"8.7\"\n"
+      "[launch]\ngrid = [1, 1, 1]\nblock = [128, 1, 1]\n"
+      "[[parameter]]\nname = \"x\"\ntensor = \"x\"\n[[parameter]]\nname = \"y\"\ntensor = \"y\"\n"
+      "[[tensor]]\nname = \"x\"\ndtype = \"f32\"\nshape = [128, 4096]\nrole = \"input\"\n"
+      "values = {uniform = [-1.0, 1.0]}\n"
+      "[[tensor]]\nname = \"y\"\ndtype = \"f32\"\nshape = [128]\nrole = \"output\"\n"
+      "[tolerance]\nabsolute = 1e-3\nrelative = 1e-3\n",
+      "strided.toml");
+  REQUIRE(contract);
+  contract->reference = strided;
+  return *std::move(contract);
+}
+
+TEST_CASE("a program meets the same inputs, whether made or kept beside the reference") {
+  Contract contract = strided_contract();
+  ptx::Parsed parsed = ptx::parse(strided, "strided.ptx");
+  Result<ptx::Program> program = ptx::decode(parsed.module, "k");
+  REQUIRE(program);
+  Sides sides;
+  sides.contract = &contract;
+  sides.buffers = buffers_of(contract);
+  sides.parameters = parameter_bytes(contract);
+  for (Subject* subject : {&sides.reference, &sides.candidate}) {
+    subject->module = &parsed.module;
+    subject->program = *program;
+    subject->launch = contract.launch;
+  }
+  Kept kept(plenty);
+  Digest name = name_of_reference(sides);
+  for (InputClass input_class : input_classes(contract))
+    for (std::uint64_t seed : {1, 2}) {
+      INFO(name_of(input_class) << " " << seed);
+      Replay made(sides);
+      REQUIRE(made.use_inputs(input_class, seed));
+      std::string expected = made.run(Side::candidate, {0}).bytes[1];
+      for (unsigned time = 0; time < 2; ++time) {
+        Replay again(sides);
+        again.keep_in(&kept, name);
+        REQUIRE(again.use_inputs(input_class, seed));
+        CHECK(again.run_reference({0})->bytes[1] == expected);
+        CHECK(again.run(Side::candidate, {0}).bytes[1] == expected);
+      }
+    }
+}
+
+TEST_CASE("one program is one text, launched alike") {
+  ptx::Parsed one = ptx::parse(strided, "one.ptx"), same = ptx::parse(strided, "same.ptx");
+  std::string text = strided;
+  text.replace(text.find("16384"), 5, "16380");
+  ptx::Parsed other = ptx::parse(text, "other.ptx");
+  Sides sides;
+  sides.reference.module = &one.module;
+  sides.candidate.module = &same.module;
+  CHECK(sides.same_runs());
+  sides.candidate.launch.dynamic_shared_bytes = 16;
+  CHECK_FALSE(sides.same_runs());
+  sides.candidate.launch = sides.reference.launch;
+  sides.candidate.launch.block[0] = 64;
+  CHECK_FALSE(sides.same_runs());
+  sides.candidate.launch = sides.reference.launch;
+  sides.candidate.module = &other.module;
+  CHECK_FALSE(sides.same_runs());
 }
 
 }  // namespace
