@@ -125,21 +125,10 @@ template <Type To, class F, class... A>
 std::optional<BitsValue<To>> by_bits(Field* field, std::uint64_t name, F function,
                                      const A&... operands) {
   if ((operands.poisoned() || ...)) return std::nullopt;
-  std::array<std::optional<Word>, sizeof...(A)> found{word_or_float(operands)...};
-  std::array<Word, sizeof...(A)> words;
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    if (!found[i]) return std::nullopt;
-    words[i] = *found[i];
-  }
-  auto result =
-      field->words().by_bits(name, words, width_of(To), [&](std::span<const std::uint64_t> bits) {
-        return [&]<std::size_t... i>(std::index_sequence<i...>) {
-          return static_cast<std::uint64_t>(function(bits[i]...));
-        }
-        (std::index_sequence_for<A...>{});
-      });
-  if (!result) return std::nullopt;
-  return from_word<To>(field, *result);
+  auto apply = [&](const auto& words, auto of_bits) {
+    return field->words().by_bits(name, words, width_of(To), of_bits);
+  };
+  return of_words<To>(field, function, apply, std::array{word_or_float(operands)...});
 }
 
 template <Type T>

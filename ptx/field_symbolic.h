@@ -39,26 +39,35 @@ bool any_word(Field* field, const A& a) {
   return false;
 }
 
+/// What `apply` makes of the words and of the function of their bits; nothing where an operand is
+/// no word.
+template <Type To, class F, class Apply, std::size_t count>
+std::optional<BitsValue<To>> of_words(Field* field, F function, Apply apply,
+                                      const std::array<std::optional<Word>, count>& found) {
+  std::array<Word, count> words;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!found[i]) return std::nullopt;
+    words[i] = *found[i];
+  }
+  std::optional<Word> result = apply(words, [&](std::span<const std::uint64_t> bits) {
+    return [&]<std::size_t... i>(std::index_sequence<i...>) {
+      return static_cast<std::uint64_t>(function(bits[i]...));
+    }
+    (std::make_index_sequence<count>{});
+  });
+  if (!result) return std::nullopt;
+  return from_word<To>(field, *result);
+}
+
 /// A pure function of words, entry by entry, where few enough bits decide.
 template <Type To, class F, class... A>
 std::optional<BitsValue<To>> applied(Field* field, std::uint64_t name, F function,
                                      const A&... operands) {
   if (!(any_word(field, operands) || ...) || (operands.poisoned() || ...)) return std::nullopt;
-  std::array<std::optional<Word>, sizeof...(A)> found{word_of(field, operands)...};
-  std::array<Word, sizeof...(A)> words;
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    if (!found[i]) return std::nullopt;
-    words[i] = *found[i];
-  }
-  auto result =
-      field->words().apply(name, words, width_of(To), [&](std::span<const std::uint64_t> bits) {
-        return [&]<std::size_t... i>(std::index_sequence<i...>) {
-          return static_cast<std::uint64_t>(function(bits[i]...));
-        }
-        (std::index_sequence_for<A...>{});
-      });
-  if (!result) return std::nullopt;
-  return from_word<To>(field, *result);
+  auto apply = [&](const auto& words, auto of_bits) {
+    return field->words().apply(name, words, width_of(To), of_bits);
+  };
+  return of_words<To>(field, function, apply, std::array{word_of(field, operands)...});
 }
 
 /// A pure function of operands that are not all exact.
