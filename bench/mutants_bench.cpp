@@ -165,9 +165,9 @@ std::vector<std::unique_ptr<Subject>> subjects_of(const Options& options) {
       if (interpreted)
         subjects.push_back(*std::move(subject));
       else
-        std::printf("%-32s left out: %s\n", folder.filename().c_str(),
-                    subject ? "a float function that is not interpreted"
-                            : subject.error().what.c_str());
+        std::printf(
+            "%-32s left out: %s\n", folder.filename().c_str(),
+            subject ? "a float function that is not interpreted" : subject.error().what.c_str());
     }
   }
   return subjects;
