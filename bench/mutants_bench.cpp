@@ -160,17 +160,21 @@ std::vector<std::unique_ptr<Subject>> subjects_of(const Options& options) {
       if (folder.filename().string().find(options.only) == std::string::npos) continue;
       Result<std::unique_ptr<Subject>> subject =
           Subject::read(folder, options.seed, kernels.blocks);
-      if (subject)
+      // No argument could be given for mutants of a kernel whose functions are not interpreted.
+      bool interpreted = subject && (*subject)->interpreted();
+      if (interpreted)
         subjects.push_back(*std::move(subject));
       else
-        std::printf("%-32s left out: %s\n", folder.filename().c_str(),
-                    subject.error().what.c_str());
+        std::printf(
+            "%-32s left out: %s\n", folder.filename().c_str(),
+            subject ? "a float function that is not interpreted" : subject.error().what.c_str());
     }
   }
   return subjects;
 }
 
-int plan(Campaign campaign, std::uint64_t count) {
+int plan(std::vector<std::unique_ptr<Subject>> subjects, std::uint64_t count) {
+  Campaign campaign(std::move(subjects));
   std::array<std::uint64_t, edit_names.size()> mutants{};
   std::unordered_set<std::string> kernels;
   for (std::uint64_t i = 0; i < count; ++i)
@@ -195,8 +199,8 @@ int run(const Options& options) {
   };
   std::vector<std::unique_ptr<Subject>> subjects = subjects_of(options);
   if (subjects.empty()) return 64;
+  if (options.plan) return plan(std::move(subjects), options.count);
   Campaign campaign(std::move(subjects));
-  if (options.plan) return plan(std::move(campaign), options.count);
   std::map<std::uint64_t, Answer> answers = answers_in(options.results);
   std::ofstream out(options.results, std::ios::app);
   Tally tally;

@@ -103,6 +103,7 @@ class Subject {
   }
 
   const std::string& name() const { return name_; }
+  bool interpreted() const { return sameness_.interpreted(); }
 
   /// A mutant that this subject has not drawn before; nothing where none was found.
   static constexpr std::uint64_t attempts_max = 40;

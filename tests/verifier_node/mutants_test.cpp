@@ -92,6 +92,36 @@ TEST_CASE("a register that is set again before anybody reads it need not be set"
   CHECK(argument(Edit::dropped, "shl.b32", "%r15", "") == "");
 }
 
+/// The argument for two neighbours of the row sum that change places.
+std::string argument_of_neighbours(const std::string& first, const std::string& second) {
+  Contract contract = small_contract("sum_8x512_fp16_sm_89");
+  ptx::Parsed parsed = ptx::parse(contract.reference, "reference.ptx");
+  const auto& all = parsed.module.find_entry(contract.entry)->instructions;
+  for (std::size_t i = 0; i + 1 < all.size(); ++i) {
+    if (Parts(all[i]).op != first || Parts(all[i + 1]).op != second) continue;
+    auto text = [&](const ptx::Instruction& instruction) {
+      return contract.reference.substr(instruction.span.begin,
+                                       instruction.span.end - instruction.span.begin);
+    };
+    Mutant mutant;
+    mutant.edit = Edit::neighbours;
+    mutant.instruction = i;
+    mutant.before = text(all[i]);
+    mutant.after = text(all[i + 1]);
+    mutant.text = contract.reference;
+    mutant.text.replace(all[i + 1].span.begin, mutant.after.size(), mutant.before);
+    mutant.text.replace(all[i].span.begin, mutant.before.size(), mutant.after);
+    return Sameness(contract, parsed.module).argument(mutant);
+  }
+  FAIL("the row sum has no " << first << " before " << second);
+  return "";
+}
+
+TEST_CASE("neighbours that share no register may change places, others may not") {
+  CHECK(argument_of_neighbours("bar.sync", "setp.lt.u32") != "");
+  CHECK(argument_of_neighbours("shfl.sync.bfly.b32", "add.f32") == "");
+}
+
 TEST_CASE("a mask that all indices pass is the same, one that some do not pass is not") {
   CHECK(argument(Edit::changed_constant, "and.b32", "63", "127").find("all blocks") !=
         std::string::npos);

@@ -29,12 +29,18 @@ class Sameness {
     find_index_only();
   }
 
+  /// Whether all of its float functions may be any functions.
+  bool interpreted() const { return Interpretation(1).of(*original_).has_value(); }
+
   /// The argument in words; empty where there is none.
   std::string argument(const Mutant& mutant) {
     ptx::Parsed other = ptx::parse(mutant.text, "mutant.ptx");
     if (ptx::normal_form(*original_) == ptx::normal_form(other.module)) return "one normal form";
     if (plain_form(*original_) == plain_form(other.module))
       return "one normal form without dead code, operands of commutative functions sorted";
+    if (mutant.edit == Edit::neighbours && independent(mutant.instruction))
+      return "neighbours of which one only sets a register, and neither what the other reads or "
+             "sets";
     if (same_results(mutant))
       return "one result at every execution over all blocks, of operands that do not depend on "
              "data";
@@ -72,6 +78,27 @@ class Sameness {
   }
   static bool commutes(std::string_view opcode) {
     return begins(opcode, {"add", "mul", "and", "or", "xor", "max", "min", "fma", "mad"});
+  }
+
+  /// Whether this instruction and the next may change places: one does nothing but set registers,
+  /// and what either sets the other does not name. A store's address counts as set.
+  bool independent(std::size_t at) const {
+    const auto& all = original_->find_entry(contract_->entry)->instructions;
+    if (at + 1 >= all.size() || (!pure(all[at].opcode) && !pure(all[at + 1].opcode))) return false;
+    std::array<std::set<std::string>, 2> named, set;
+    for (std::size_t i = 0; i < 2; ++i) {
+      const ptx::Instruction& instruction = all[at + i];
+      if (instruction.guard) named[i].insert(std::string(instruction.guard->predicate));
+      for (std::size_t n = 0; n < instruction.operands.size(); ++n)
+        for (std::string& name : registers_in(instruction.operands[n])) {
+          if (n == 0) set[i].insert(name);
+          named[i].insert(std::move(name));
+        }
+    }
+    auto apart = [](const std::set<std::string>& a, const std::set<std::string>& b) {
+      return std::none_of(a.begin(), a.end(), [&](const std::string& x) { return b.contains(x); });
+    };
+    return apart(set[0], named[1]) && apart(set[1], named[0]);
   }
 
   /// Whether all that this one writes is overwritten before anybody reads it: by those that follow
