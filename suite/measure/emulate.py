@@ -5,6 +5,8 @@ contract that suite/coverage.json does not know as its PTX is, and writes it the
 instructions the PTX has, which the table knows, which were carried out, and how far the outputs
 were from the oracle. `--document` makes docs/COVERAGE.md of that and of suite/fakes.jsonl. Any
 Python with NumPy and Triton will do (`python3 .. --jobs 16 --program FILE --out DIR`).
+`--triton 3.9.0 --contracts DIR` takes the contracts that `lathe_triton export --all --triton 3.9.0
+--out DIR` wrote, and suite/coverage-3.9.0.json.
 """
 
 from __future__ import annotations
@@ -32,9 +34,15 @@ sys.path.insert(0, str(ROOT / "python"))
 from lathe_triton import contract as model  # noqa: E402
 from lathe_triton import elements, sources  # noqa: E402
 
-COVERAGE, FAKES = ROOT / "suite/coverage.json", ROOT / "suite/fakes.jsonl"
+FAKES = ROOT / "suite/fakes.jsonl"
+VERSIONS = ("3.6.0", "3.9.0")  # Of Triton; the first one's contracts are committed.
 TEXT_MAX = 140  # Of a trap's sentence: some quote an instruction of a hundred registers.
 DOCUMENT = ROOT / "docs/COVERAGE.md"
+
+
+def coverage_of(version: str) -> Path:
+    return ROOT / ("suite/coverage.json" if version == VERSIONS[0]
+                   else f"suite/coverage-{version}.json")
 
 
 def contracts() -> dict:
@@ -61,12 +69,12 @@ def judged(contract, folder: Path) -> dict:
             "error_over_tolerance_max": max(r["error_over_tolerance_max"] for r in rows)}
 
 
-def emulate(name: str, program: str, blocks: int, limit_s: int) -> dict:
+def emulate(name: str, root: Path, program: str, blocks: int, limit_s: int) -> dict:
     contract, target = contracts()[name]
     with tempfile.TemporaryDirectory(prefix="lathe-emulate-") as folder:
         start = time.monotonic()
         try:
-            said = subprocess.run([program, "run", str(ROOT / contract.folder(target)), folder,
+            said = subprocess.run([program, "run", str(root / contract.folder(target)), folder,
                                    str(blocks)], capture_output=True, text=True, timeout=limit_s)
         except subprocess.TimeoutExpired:
             return {"contract": name, "trap": f"not done within {limit_s} s"}
@@ -129,7 +137,25 @@ def document(rows: dict) -> str:
             f"{sum(r['failing'] for r in ran)} of them beyond their tolerance.\n")
     if stopped:
         out += "\n## Not executed\n\n" + "\n".join(stopped) + "\n"
+    for version in VERSIONS[1:]:
+        out += other_version(version, json.loads(coverage_of(version).read_text()))
     return out + fakes_text(rows, [json.loads(line) for line in FAKES.read_text().splitlines()])
+
+
+def other_version(version: str, rows: dict) -> str:
+    """What of another Triton's PTX was executed: sums, and whatever stands out."""
+    ran = {name: row for name, row in rows.items() if "elements" in row}
+    forms = sum(row["forms"] for row in ran.values())
+    out = (f"\n## Triton {version}\n\nThe same contracts compiled by Triton {version} "
+           f"(`suite/coverage-{version}.json`, a line a contract): {len(ran)} of {len(rows)} were\n"
+           f"executed, {sum(len(r['blocks']) for r in ran.values())} blocks, "
+           f"{sum(r['elements'] for r in ran.values())} elements compared, "
+           f"{sum(r['failing'] for r in ran.values())} of them beyond their tolerance, the greatest "
+           f"error\n{max(r['error_over_tolerance_max'] for r in ran.values()):.3g} of it; "
+           f"{sum(r['in_table'] for r in ran.values())} of {forms} forms are in the table, "
+           f"{sum(r['executed'] for r in ran.values())} were carried out.\n")
+    return out + "".join(f"\n* {name}: {row['trap']}" for name, row in sorted(rows.items())
+                         if "trap" in row)
 
 
 def fakes_text(rows: dict, known: list[dict]) -> str:
@@ -161,18 +187,23 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="where to write in place of suite/")
     parser.add_argument("--again", action="store_true", help="also what is known already")
     parser.add_argument("--document", action="store_true", help="make the document alone")
+    parser.add_argument("--triton", choices=VERSIONS, default=VERSIONS[0], help="whose PTX")
+    parser.add_argument("--contracts", type=Path, default=ROOT, help="the tree that holds them")
     arguments = parser.parse_args()
     if arguments.document:
-        DOCUMENT.write_text(document(json.loads(COVERAGE.read_text())))
+        DOCUMENT.write_text(document(json.loads(coverage_of(VERSIONS[0]).read_text())))
         return 0
-    place = arguments.out / COVERAGE.name if arguments.out else COVERAGE
+    place = coverage_of(arguments.triton)
+    place = arguments.out / place.name if arguments.out else place
     rows = json.loads(place.read_text()) if place.exists() else {}
     wanted = [n for n in contracts() if not arguments.only or any(o in n for o in arguments.only)]
-    names = [n for n in wanted if arguments.again or not is_known(n, rows.get(n, {}))]
+    root = arguments.contracts.resolve()
+    names = [n for n in wanted if arguments.again or not is_known(n, root, rows.get(n, {}))]
     # The longest first, so that the last ones are short.
     names.sort(key=contracts_weight, reverse=True)
     with ProcessPoolExecutor(arguments.jobs, mp_context=get_context("spawn")) as pool:
-        waiting = [pool.submit(emulate, n, arguments.program, arguments.blocks, arguments.limit_s)
+        waiting = [pool.submit(emulate, n, root, arguments.program, arguments.blocks,
+                               arguments.limit_s)
                    for n in names]
         for future in as_completed(waiting):
             row = future.result()
@@ -187,10 +218,10 @@ def main() -> int:
     return 1 if wrong else 0
 
 
-def is_known(name: str, row: dict) -> bool:
+def is_known(name: str, root: Path, row: dict) -> bool:
     """Whether the row has elements compared, of the PTX as it is."""
     contract, target = contracts()[name]
-    text = (ROOT / contract.folder(target) / "reference.ptx").read_bytes()
+    text = (root / contract.folder(target) / "reference.ptx").read_bytes()
     return "elements" in row and row.get("ptx_sha256") == hashlib.sha256(text).hexdigest()
 
 

@@ -280,6 +280,30 @@ TEST_CASE("the table of what was executed is true of the PTX as it is") {
   CHECK(ran == count);
 }
 
+TEST_CASE("what the newest Triton makes of every contract was executed too") {
+  Json covered = Json::parse(slurp(root / "suite/coverage-3.9.0.json"));
+  // The sums of what that version compiles: `scripts/triton` makes it again and compares.
+  Json sums = Json::parse(slurp(root / "suite/digests/triton-3.9.0.json"));
+  std::string document = slurp(root / "docs/COVERAGE.md");
+  std::size_t count = 0, elements = 0;
+  for (const char* home : {"suite/contracts", "suite/semantics/contracts"})
+    for (const fs::path& folder : folders_with(home, "contract.toml")) {
+      std::string name = folder.filename();
+      INFO(name);
+      const Json& row = covered[name];
+      CHECK(row["ptx_sha256"] == sums[std::string(home) + "/" + name + "/reference.ptx"]);
+      CHECK(row["in_table"] == row["forms"]);
+      CHECK(row["blocks"].size() >=
+            std::min<std::uint64_t>(8, read_contract(folder)->launch.blocks()));
+      CHECK(row["failing"] == 0);
+      elements += row["elements"].get<std::size_t>();
+      ++count;
+    }
+  CHECK(count == covered.size());
+  std::string part = document.substr(document.find("## Triton 3.9.0"));
+  CHECK(part.find(std::to_string(elements) + " elements compared, 0 of them") != std::string::npos);
+}
+
 TEST_CASE("the five fakes of every contract were rejected by the test gate") {
   Json known = Json::object();
   std::istringstream lines(slurp(root / "suite/fakes.jsonl"));
