@@ -174,7 +174,10 @@ Number Point::input(std::size_t tensor, std::uint64_t element) const {
     if ((element + 1) * width <= recipe.bytes.size())
       std::memcpy(&bits, recipe.bytes.data() + element * width, width);
     double value = float_value(bits, recipe.type);
-    if (!std::isfinite(value) || value == 0) return literal(value, recipe.type);
+    if (!std::isfinite(value) || value == 0) {
+      number = literal(value, recipe.type);
+      return number;  // The same variable, so that none is copied.
+    }
     number.shadow = value;
   }
   number.valid = every_slot();

@@ -173,12 +173,8 @@ bool OrderObserver::touch_together(OrderCell& cell, const Touch& touch,
   if (cell.writer.lanes == 0 ? !writes && access.space == Space::shared
                              : !together.after(cell.writer))
     return false;
-  OrderStamp stamp;
-  stamp.clock = together.clock();
-  stamp.instruction = access.instruction;
+  OrderStamp stamp = stamp_of(access, touch.lane);
   stamp.lanes = touch.lanes;
-  stamp.warp = static_cast<std::uint16_t>(access.warp);
-  stamp.strong = access.kind == AccessKind::atomic;
   OrderStamp& reader = cell.reader;
   bool read_before = reader.lanes == 0 || together.after(reader);
   if (writes) {

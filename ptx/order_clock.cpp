@@ -134,7 +134,6 @@ const OrderClocks::Together* OrderClocks::together(std::uint32_t warp, Mask mask
     });
     Together& together = found.together;
     together.warp_ = warp;
-    together.clock_ = clock_[first];
     together.near_ = near_[first]->least;
     together.warps_ = view_[first]->least.size();
     together.least_ = view_[first]->least.data();

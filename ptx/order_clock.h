@@ -41,7 +41,6 @@ class OrderClocks {
   /// Lanes of a warp that are at one clock and know the same.
   class Together {
    public:
-    std::uint32_t clock() const { return clock_; }
     /// Whether all of them come after an access, by the least that they know of its warp.
     bool after(const OrderStamp& stamp) const {
       if (stamp.warp == warp_) return stamp.clock <= near_;
@@ -50,7 +49,7 @@ class OrderClocks {
 
    private:
     friend class OrderClocks;
-    std::uint32_t warp_ = 0, clock_ = 0, near_ = 0;
+    std::uint32_t warp_ = 0, near_ = 0;
     std::size_t warps_ = 0;
     const std::uint32_t* least_ = nullptr;  // By warp.
   };
