@@ -171,6 +171,7 @@ class Machine {
   bool run_warp(std::uint32_t w);
   void run_part(std::uint32_t w, std::uint32_t p);
   void run_rows(Warp& warp, std::uint32_t w, Part& part);
+  bool run_doubted(Warp& warp, std::uint32_t w, Part& part);
   void went(const Operation& op);
   Rule<Ruled> rule_of(const Operation& op) const;
   void apply(Rule<Ruled> rule, Lanes& lanes, const Operation& op, Mask active) {

@@ -21,6 +21,7 @@ class Verifier {
   bool decode();
   Result<Done> evaluate();
   Result<Done> one_point(std::uint64_t number, PointResult& result);
+  bool past_sentinels(const PointResult& result) const;
   /// How far a run of a point is, or of the stress inputs, which come after all of them.
   void tell(std::uint64_t run, std::uint64_t done, std::uint64_t total) const;
   void take(const PointResult& result, std::uint64_t number);
@@ -74,6 +75,7 @@ class Verifier {
   std::optional<Difference> precision_;
   ptx::field::Summary reference_, candidate_;
   std::unordered_set<std::uint64_t> inconclusive_;
+  std::optional<Difference> cut_;  // Seen only where exponentials below 2^-10000 were 0.
   std::vector<std::uint32_t> literals_;
   Writers reference_writers_, candidate_writers_;
   std::uint64_t unguarded_ = 0, unsigned_divisors_ = 0;  // Not the reference's.
