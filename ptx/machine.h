@@ -365,6 +365,8 @@ class Machine {
   bool tensor_columns(const Operation& op, TensorMemory* memory, std::uint32_t begin,
                       std::uint32_t count);
   void tensor_move(Warp& warp, const Operation& op, Mask active);
+  bool tensor_column(Warp& warp, TensorMemory& memory, const Slot& own, unsigned lane,
+                     unsigned column, bool load);
   void tensor_wait(Warp& warp, const Operation& op, Mask active);
   void tensor_multiply(Warp& warp, const Operation& op, Mask active);
   void tensor_commit(Warp& warp, const Operation& op, Mask active);

@@ -93,6 +93,22 @@ class TraceDomain : public Bits {
       return;
     Bits::copy(lanes, to, from_lanes, from, bytes);
   }
+  /// A whole register of another file; false, and nothing is done, where bytes of it are known one
+  /// by one and here they are not kept so.
+  static bool copy_across(Lanes& lanes, Spot to, const Lanes& from_lanes, Spot from,
+                          unsigned width) {
+    Mask known = from_lanes.defined[from / 64];
+    if (known != every_lane && lanes.known.empty() && !from_lanes.known.empty()) return false;
+    std::size_t bytes = std::size_t{lane_count} * width;
+    std::memcpy(lanes.bytes.data() + to, from_lanes.bytes.data() + from, bytes);
+    lanes.defined[to / 64] = known;
+    if (known == every_lane || lanes.known.empty()) return true;
+    if (from_lanes.known.empty())
+      std::memset(lanes.known.data() + to, 0, bytes);
+    else
+      std::memcpy(lanes.known.data() + to, from_lanes.known.data() + from, bytes);
+    return true;
+  }
   template <class Slots, class Places>
   bool read_all(Lanes& lanes, const Slots& slots, const Places& at, unsigned each, bool sign,
                 Mask mask);
