@@ -65,9 +65,9 @@ std::optional<Number> Arithmetic::floored_from(const Number& whole) {
 }
 
 Number Arithmetic::exponential(const Number& a) {
-  bool sentinel = a.finite() && a.shadow < sentinel_below;
+  bool sentinel = a.finite() && a.shadow < sentinel_below && point_->sentinels_vanish();
   if (sentinel) ++summary_.sentinels;
-  if (a.special == Special::minus_infinity || (sentinel && point_->sentinels_vanish())) {
+  if (a.special == Special::minus_infinity || sentinel) {
     Number zero = literal(0, a.type());
     zero.rounds = a.rounds;
     return zero;
@@ -79,7 +79,6 @@ Number Arithmetic::exponential(const Number& a) {
   if (!point_->linked()) return out;
   out.valid = static_cast<Slots>(a.valid >> point_->stride());
   out.taint = static_cast<Slots>((a.taint | a.dormant) >> point_->stride());
-  if (sentinel) out.taint = out.valid;
   out.r = point_->exp2(a.r);
   for (unsigned slot = 0; slot < slots_max; ++slot)
     if ((out.valid >> slot & 1) == 0) out.r[slot] = 0;

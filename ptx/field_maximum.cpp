@@ -173,8 +173,7 @@ void Maxima::fill(Maximum& maximum) const {
   if (maximum.elements > 2)
     for (std::uint32_t i : roll.literals)
       if (i < maximum.elements && !elements[i].starts())
-        maximum.literals.push_back(
-            name_of(elements[i].r, elements[i].valid, point_->key(0, 8)));
+        maximum.literals.push_back(name_of(elements[i].r, elements[i].valid, point_->key(0, 8)));
   // Of two, a literal bounds the other, and of opposites the larger is the magnitude.
   bool plain_pair = maximum.elements == 2 &&
                     (elements[0].literal || elements[1].literal ||

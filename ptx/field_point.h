@@ -40,7 +40,7 @@ struct PointOptions {
   unsigned points = 1;                // Chains at once; levels * points is at most slots_max.
   unsigned prime_bits = 31;           // 24 where matrix products are to be quick.
   bool strict_maximum = true;
-  bool sentinels_vanish = true;  // Exponentials below 2^-10000 are 0; false: unknown.
+  bool sentinels_vanish = true;        // Exponentials below 2^-10000 are 0.
   std::vector<std::uint32_t> squares;  // Further primes that should be squares.
   std::vector<double> boundaries;      // Literals that shadows should fall beside.
   bool ties = false;                   // Some inputs are exactly a boundary, 0 or one another.

@@ -76,7 +76,8 @@ bool Machine<D, O>::run_doubted(Warp& warp, std::uint32_t w, Part& part) {
     if (skips && (op.join != op.target || end <= first)) return false;
     for (std::uint32_t i = first; i < end; ++i) {
       const Operation& each = program_.operations[i];
-      bool sets = row_rules_[i] != nullptr || (each.effect == Effect::move && each.fixed[0].present());
+      bool sets =
+          row_rules_[i] != nullptr || (each.effect == Effect::move && each.fixed[0].present());
       if (!sets || (i != part.pc && each.guard != no_spot)) return false;
     }
     o_.on_issue(w, part.pc, part.mask);

@@ -199,8 +199,7 @@ bool has_clusters(const Sides& sides) {
 
 std::vector<std::unique_ptr<Worker>> make_workers(const Sides& sides, const PointRequest& request,
                                                   const std::shared_ptr<const Point>& point,
-                                                  const Translation* translation,
-                                                  bool one_block) {
+                                                  const Translation* translation, bool one_block) {
   FieldLaunch candidate = launch_of(sides, Side::candidate, request);
   candidate.watch_order = request.watch_order;
   candidate.schedule = request.schedule;
@@ -325,8 +324,8 @@ Result<PointResult> run_point(const Sides& sides, const Plan& plan, const PointR
   Order order(blocks.reference, blocks.candidate);
   KeptPoint kept;
   if (request.kept != nullptr && !has_clusters(sides))
-    kept = {request.kept, name_of_point(request.reference, plan, request.seed, request.point,
-                                        request.steps_max)};
+    kept = {request.kept,
+            name_of_point(request.reference, plan, request.seed, request.point, request.steps_max)};
   std::uint64_t total = order.size();
   std::size_t wave_size = workers.size() == 1 ? 1 : 16 * workers.size();
   bool stopped = false;

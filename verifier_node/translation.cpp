@@ -292,9 +292,8 @@ std::vector<std::uint32_t> Groups::candidate_kinds() const {
     std::vector<std::uint32_t> kinds;
     each_outline(side.first + i,
                  [&](std::uint32_t kind, const std::uint64_t*) { kinds.push_back(kind); });
-    out.push_back(
-        numbers.try_emplace(std::move(kinds), static_cast<std::uint32_t>(numbers.size()))
-            .first->second);
+    out.push_back(numbers.try_emplace(std::move(kinds), static_cast<std::uint32_t>(numbers.size()))
+                      .first->second);
   }
   return out;
 }

@@ -134,22 +134,20 @@ Result<Done> Verifier::one_point(std::uint64_t number, PointResult& result) {
   Result<PointResult> answer = run_point(sides_, plan_, request);
   if (!answer) return answer.error();
   if (past_sentinels(*answer)) {
-    Plan unknown = plan_;
-    unknown.sentinels_vanish = false;
-    Result<PointResult> again = run_point(sides_, unknown, request);
+    Plan exact = plan_;
+    exact.sentinels_vanish = false;
+    Result<PointResult> again = run_point(sides_, exact, request);
     if (!again) return again.error();
-    if (!again->difference && !again->stopped) {
-      cut_ = answer->difference;
-      answer = std::move(again);
-    }
+    if (!again->difference && !again->stopped) answer = std::move(again);
   }
   result = *std::move(answer);
   findings_.sampled = sampled;
   return Done{};
 }
 
-/// Whether a difference may be one of which terms were taken for 0. A program that scales its sum
-/// down step by step passes 2^-10000 in none of them, where another does at once.
+/// Whether a difference may only be that of which terms were taken for 0: a program that scales its
+/// sum down step by step passes 2^-10000 in none of them, where another does at once. Without
+/// sentinels the two are told as the reals have them.
 bool Verifier::past_sentinels(const PointResult& result) const {
   return plan_.sentinels_vanish && result.difference &&
          result.difference->kind == Difference::Kind::value && !result.stopped &&
@@ -271,8 +269,6 @@ Result<Done> Verifier::evaluate() {
     }
     return conclude_difference(*result.difference);
   }
-  // What was not told equal at any other point did differ.
-  if (cut_ && !inconclusive_.empty()) return conclude_difference(*cut_);
   finish_points();
   return Done{};
 }
@@ -388,10 +384,9 @@ Result<Findings> Verifier::run() {
     undecided("unsupported", "there is no block to compare");
     return std::move(findings_);
   }
-  for (auto step :
-       {&Verifier::evaluate, &Verifier::conclude_obligations, &Verifier::conclude_pieces,
-        &Verifier::check_late_copies, &Verifier::stress, &Verifier::conclude_circumstances,
-        &Verifier::conclude_scopes}) {
+  for (auto step : {&Verifier::evaluate, &Verifier::conclude_obligations,
+                    &Verifier::conclude_pieces, &Verifier::check_late_copies, &Verifier::stress,
+                    &Verifier::conclude_circumstances, &Verifier::conclude_scopes}) {
     Result<Done> done = (this->*step)();
     if (!done) return done.error();
     if (findings_.decided()) return std::move(findings_);

@@ -75,7 +75,6 @@ class Verifier {
   std::optional<Difference> precision_;
   ptx::field::Summary reference_, candidate_;
   std::unordered_set<std::uint64_t> inconclusive_;
-  std::optional<Difference> cut_;  // Seen only where exponentials below 2^-10000 were 0.
   std::vector<std::uint32_t> literals_;
   Writers reference_writers_, candidate_writers_;
   std::uint64_t unguarded_ = 0, unsigned_divisors_ = 0;  // Not the reference's.
