@@ -82,7 +82,8 @@ class Comparer {
   bool holds(double r, double c, double w, double& allowed) {
     allowed = tolerance_.absolute + tolerance_.relative * std::fabs(w);
     if (specials_ == Specials::alike && std::isnan(r)) return true;
-    if (specials_ == Specials::alike && !std::isfinite(c)) return !std::isfinite(r);
+    if (specials_ == Specials::alike && !std::isfinite(c))
+      return !std::isfinite(r) || std::fabs(r - w) > allowed;
     if (std::isnan(c)) return std::isnan(r);
     if (std::isinf(c)) return c == r;
     // Where the reference has no finite result its own error would excuse anything at all, so only

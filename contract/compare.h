@@ -4,7 +4,8 @@
 // the wide-domain result of the reference, r the reference's own, c the candidate's. NaN and
 // infinity match only where r has them: each only itself. Where no input was one, r has overflowed
 // and the order of a sum decides in what that ends: infinities and NaN are then alike, and of a NaN
-// nothing is asked.
+// nothing is asked. Nor is it where r is a number, but not w's by more than the tolerance: an
+// infinity that it divided by has made it 0.
 
 #include <cstdint>
 #include <optional>

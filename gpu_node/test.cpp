@@ -251,7 +251,7 @@ std::vector<double> wide_reference(const Setting& setting, const EmulatedDevice&
 std::optional<Comparison> compare_wide(const Setting& setting, const ReferenceRun& reference,
                                        const Launched& candidate, const HostMemory& written,
                                        EmulatedDevice& device, std::size_t tensor,
-                                       const Comparison& found) {
+                                       const Comparison& found, Specials specials) {
   constexpr std::uint64_t wide_steps_max = 4'000'000;  // Warp instructions; some seconds.
   const Tensor& of = setting.contract->tensors[tensor];
   LaunchOptions options{
@@ -266,7 +266,7 @@ std::optional<Comparison> compare_wide(const Setting& setting, const ReferenceRu
     std::vector<double> wide = wide_reference(setting, device, std::move(some), tensor);
     if (wide.empty()) return std::nullopt;
     return compare(*setting.contract, tensor, reference.launched.outputs[tensor].view(),
-                   candidate.outputs[tensor].view(), wide, written.view());
+                   candidate.outputs[tensor].view(), wide, written.view(), specials);
   };
   std::optional<Comparison> one = against({again->watch.block});
   bool fails = one && one->first && one->first->index == found.first->index;
@@ -282,14 +282,14 @@ Answer compare_all(const Setting& setting, InputClass input_class, const Referen
   for (std::size_t i = 0; i < setting.contract->tensors.size(); ++i) {
     const Tensor& tensor = setting.contract->tensors[i];
     if (tensor.role != Role::output && tensor.role != Role::inout) continue;
+    Specials specials = specials_of(*setting.contract, input_class);
     Comparison found = compare(*setting.contract, i, reference.launched.outputs[i].view(),
-                               candidate.outputs[i].view(), {}, written[i].view(),
-                               specials_of(*setting.contract, input_class));
+                               candidate.outputs[i].view(), {}, written[i].view(), specials);
     tested.elements_compared += found.compared;
     tested.candidate_error_max = std::max(tested.candidate_error_max, found.candidate_error_max);
     tested.reference_error_max = std::max(tested.reference_error_max, found.reference_error_max);
     if (found.failing == 0 || !found.first) continue;
-    auto wide = compare_wide(setting, reference, candidate, written[i], device, i, found);
+    auto wide = compare_wide(setting, reference, candidate, written[i], device, i, found, specials);
     if (wide && (wide->failing == 0 || !wide->first)) continue;
     Evidence evidence = value_evidence(setting, input_class, wide.value_or(found),
                                        reference.blocks.size(), wide.has_value());

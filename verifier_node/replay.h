@@ -24,6 +24,13 @@ struct Replayed {
   std::uint64_t steps = 0;  // Warp instructions.
 };
 
+/// What blocks to run for a value: of the reference, and those of the candidate
+/// that write there.
+struct StressPlan {
+  std::vector<std::uint64_t> reference_blocks, candidate_blocks;
+  bool both_wrote = false;  // Other blocks may write the rest: only what both wrote is compared.
+};
+
 class Replay {
  public:
   explicit Replay(const Sides& sides) : sides_(&sides) {}
@@ -42,9 +49,9 @@ class Replay {
   std::shared_ptr<const Replayed> run_reference(const std::vector<std::uint64_t>& blocks);
   /// The first element that the reference wrote and the candidate has
   /// differently, beyond the tolerance; also one that it did not write.
-  /// (`both_wrote`: that is no difference).
+  /// (where both must have: that is no difference).
   std::optional<Mismatch> compare(const Replayed& reference, const Replayed& candidate,
-                                  bool both_wrote = false) const;
+                                  const StressPlan& plan) const;
   InputClass input_class() const { return class_; }
   std::uint64_t input_seed() const { return seed_; }
 
@@ -52,6 +59,7 @@ class Replay {
   Replayed run_once(Side side, const std::vector<std::uint64_t>& blocks,
                     ptx::AsyncSchedule schedule, bool watch_order, std::uint64_t steps_max);
   Result<std::uint64_t> fill_touched();
+  std::vector<double> wide(const std::vector<std::uint64_t>& blocks, std::size_t tensor) const;
   Result<Done> fill();
 
   const Sides* sides_;
@@ -66,13 +74,6 @@ class Replay {
     std::vector<std::uint8_t> pages, touched;
   };
   std::vector<Input> inputs_;
-};
-
-/// What blocks to run for a value: of the reference, and those of the candidate
-/// that write there.
-struct StressPlan {
-  std::vector<std::uint64_t> reference_blocks, candidate_blocks;
-  bool both_wrote = false;  // Other blocks may write the rest: only what both wrote is compared.
 };
 
 /// Runs both on an input and gives a witness where they part; an error where

@@ -81,6 +81,23 @@ TEST_CASE("where no input was NaN or infinite an overflow may end in either") {
   CHECK(specials_of(contract, InputClass::overflow) == Specials::told_apart);
 }
 
+TEST_CASE("where an overflow has cost the reference its value, what is no number holds beside it") {
+  Contract contract = with_output(Dtype::f32, {1});
+  auto alike = [&](double wide, double reference, double candidate) {
+    return compare(contract, 0, bytes_of(Dtype::f32, {reference}),
+                   bytes_of(Dtype::f32, {candidate}), {wide}, "", Specials::alike)
+               .failing == 0;
+  };
+  CHECK(alike(7, 0, nan));
+  CHECK(alike(7, 0, infinity));
+  CHECK(alike(7, 0, 8));
+  CHECK_FALSE(alike(7, 0, 22));
+  CHECK_FALSE(alike(7, 7.5, nan));
+  CHECK_FALSE(alike(0.005, 0, nan));
+  CHECK_FALSE(alike(nan, 0, nan));
+  CHECK_FALSE(holds(7, 0, nan));
+}
+
 TEST_CASE("NaN and infinity match only where the reference has them") {
   CHECK(holds(nan, nan, nan));
   CHECK_FALSE(holds(1, 1, nan));
