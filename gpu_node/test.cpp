@@ -283,9 +283,9 @@ Answer compare_all(const Setting& setting, InputClass input_class, const Referen
   for (std::size_t i = 0; i < setting.contract->tensors.size(); ++i) {
     const Tensor& tensor = setting.contract->tensors[i];
     if (tensor.role != Role::output && tensor.role != Role::inout) continue;
+    Specials specials = specials_of(*setting.contract, input_class);
     Comparison found = compare(*setting.contract, i, reference.launched.outputs[i].view(),
-                               candidate.outputs[i].view(), {}, written[i].view(),
-                               specials_of(*setting.contract, input_class));
+                               candidate.outputs[i].view(), {}, written[i].view(), specials);
     tested.elements_compared += found.compared;
     tested.difference_max = std::max(tested.difference_max, found.difference_max);
     if (found.failing == 0 || !found.first) continue;

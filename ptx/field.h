@@ -143,6 +143,10 @@ class Field {
         copy(lanes, {to, static_cast<std::uint8_t>(width), 0, lane}, lanes,
              {from, static_cast<std::uint8_t>(width), 0, lane}, width);
   }
+  bool copy_across(Lanes& lanes, Spot to, const Lanes& from_lanes, Spot from, unsigned width) {
+    copy(lanes, {to, 0, 0, 0}, from_lanes, {from, 0, 0, 0}, lane_count * width);
+    return true;
+  }
   /// Before another block.
   void forget() {
     complaint_.reset();

@@ -320,7 +320,7 @@ void Arithmetic::note_side(const Number& difference, Question question, std::uin
 
 /// The larger of two: a comparison, of one with 0 where the other is its negative.
 void Arithmetic::note_winner(const Maximum& pair) {
-  const MaximumElement &a = pair.members[0], &b = pair.members[1];
+  const MaximumElement &a = maxima_.element(pair, 0), &b = maxima_.element(pair, 1);
   if (a.starts() != b.starts()) {
     ++summary_.starts;
     return;

@@ -75,12 +75,9 @@ std::optional<Number> Arithmetic::floored_from(const Number& whole) {
 }
 
 Number Arithmetic::exponential(const Number& a) {
-  bool vanishes = a.special == Special::minus_infinity;
-  if (a.finite() && a.shadow < sentinel_below) {
-    ++summary_.sentinels;
-    vanishes = true;
-  }
-  if (vanishes) {
+  bool sentinel = a.finite() && a.shadow < sentinel_below && point_->sentinels_vanish();
+  if (sentinel) ++summary_.sentinels;
+  if (a.special == Special::minus_infinity || sentinel) {
     Number zero = literal(0, a.type());
     zero.rounds = a.rounds;
     return zero;

@@ -27,14 +27,18 @@ struct Maximum {
   Residues r{};
   double shadow = 0;
   Slots valid = 0, taint = 0, dormant = 0;
-  std::uint32_t elements = 0;
   bool keyed = false;  // A function of the set; false: the larger by shadow.
-  std::vector<MaximumElement> members;
+  /// Its elements are the first of a roll.
+  std::uint32_t roll = 0, elements = 0;
   /// Names of the literals among the members. Such a maximum may be attained by no datum, so that
   /// an exponential which it guards may be 0 for all of them.
   std::vector<std::uint64_t> literals;
-  /// By the residue of one slot: where in `members`, from 1 on; 0 is free.
-  std::vector<std::uint32_t> places;
+  /// Of all elements: what a larger set goes on from.
+  struct Totals {
+    Residues sum{}, squares{};
+    Slots valid = 0xFF, taint = 0, dormant = 0;
+    std::uint32_t winner = 0;  // Its place in the roll.
+  } totals;
 };
 
 class Maxima {
@@ -51,6 +55,9 @@ class Maxima {
   /// Index of the set's Maximum.
   std::uint32_t compute(std::uint32_t node);
   const Maximum& at(std::uint32_t index) const { return computed_[index]; }
+  const MaximumElement& element(const Maximum& of, std::uint32_t place) const {
+    return rolls_[of.roll].elements[place];
+  }
   /// Whether the set has an element with these residues in all of these slots.
   bool member(std::uint32_t index, const Residues& residues, Slots slots) const;
   /// Whether these residues are the maximum of some elements of the set.
@@ -62,15 +69,29 @@ class Maxima {
                   high = 0;  // Sums of the leaves' keys: names the multiset.
     std::uint32_t left = 0, right = 0, count = 1;
     std::uint32_t element = 0;
+    std::uint64_t name() const { return mix(low, high); }
+  };
+  /// Elements, each once, in the order in which sets took them in. A running maximum's sets are one
+  /// roll, each a longer beginning of it.
+  struct Roll {
+    std::vector<MaximumElement> elements;
+    std::vector<std::uint32_t> literals;  // Where they are.
+    /// By the residue of one slot: where in `elements`, from 1 on; 0 is free.
+    std::vector<std::uint32_t> places;
+    void add(const MaximumElement& element);
+    void make_places(std::size_t size);
   };
   void gather(std::uint32_t node, Maximum& into);
+  void begin_with(const Maximum& part, Maximum& into);
+  void add_leaves(std::uint32_t node, Maximum& into);
   void fill(Maximum& maximum) const;
-  Residues keyed(const std::vector<MaximumElement>& elements) const;
+  Residues keyed(const Maximum& maximum) const;
 
   const Point* point_;
   std::vector<Node> nodes_;
   std::vector<MaximumElement> elements_;
   std::vector<Maximum> computed_;
+  std::vector<Roll> rolls_;
   std::unordered_multimap<std::uint32_t, std::uint32_t> by_value_;  // By the first slot's residue.
   std::unordered_map<std::uint64_t, std::uint32_t> by_name_;
   std::vector<std::uint32_t> stack_;

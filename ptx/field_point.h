@@ -40,6 +40,7 @@ struct PointOptions {
   unsigned points = 1;                // Chains at once; levels * points is at most slots_max.
   unsigned prime_bits = 31;           // 24 where matrix products are to be quick.
   bool strict_maximum = true;
+  bool sentinels_vanish = true;        // Exponentials below 2^-10000 are 0.
   std::vector<std::uint32_t> squares;  // Further primes that should be squares.
   std::vector<double> boundaries;      // Literals that shadows should fall beside.
   bool ties = false;                   // Some inputs are exactly a boundary, 0 or one another.
@@ -58,6 +59,7 @@ class Point {
   Slots every_slot() const { return static_cast<Slots>((1u << moduli_.count()) - 1); }
   bool small_primes() const { return options_.prime_bits <= 24; }
   bool strict_maximum() const { return options_.strict_maximum; }
+  bool sentinels_vanish() const { return options_.sentinels_vanish; }
   const std::vector<Recipe>& recipes() const { return recipes_; }
 
   /// Element of a computed tensor.

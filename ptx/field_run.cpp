@@ -194,7 +194,7 @@ struct FieldRunner::State {
   Unwatched unwatched;
   Skeleton skeleton;
   Watched watched;
-  std::unordered_set<std::uint64_t> seen;  // Names of blocks that were watched.
+  std::unordered_set<std::uint64_t> seen;  // Kinds or names of blocks that were watched.
   Machine<Field, Unwatched> plain_machine;
   Machine<Field, Skeleton> named_machine;
   Machine<Field, Watched> ordered_machine;
@@ -203,15 +203,19 @@ struct FieldRunner::State {
 /// A block is watched unless one like it was. Where writes were harmless because they wrote what
 /// was there, which is a matter of values, every block is watched.
 std::optional<Trap> FieldRunner::State::run_watched(std::uint64_t block) {
-  if (watched.harmless() == 0 && !launch.one_block) {
+  bool values_matter = watched.harmless() != 0, named = launch.kinds == nullptr;
+  std::uint64_t name = named ? 0 : (*launch.kinds)[block - launch.kinds_begin];
+  if (!values_matter && !named && seen.contains(name)) return plain_machine.run_block(block);
+  if (!values_matter && named && !launch.one_block) {
     std::optional<Trap> trap = named_machine.run_block(block);
-    if (!trap && seen.contains(skeleton.name())) return trap;
+    name = skeleton.name();
+    if (!trap && seen.contains(name)) return trap;
     field.finish_block();
     field.initial_reads();
     field.forget();
   }
   std::optional<Trap> trap = ordered_machine.run_block(block);
-  if (!trap && watched.findings().empty() && !launch.one_block) seen.insert(skeleton.name());
+  if (!trap && watched.findings().empty()) seen.insert(name);
   return trap;
 }
 

@@ -22,6 +22,10 @@ struct FieldLaunch {
   std::uint64_t steps_max = 0;  // Of one block.
   bool watch_order = false;
   bool one_block = false;  // Only one is run: whether another is like it, nobody asks.
+  /// By block from `kinds_begin` on: blocks of one kind do the same on other places, so that one of
+  /// them is watched. Null: they are told by what they were seen to do.
+  const std::vector<std::uint32_t>* kinds = nullptr;
+  std::uint64_t kinds_begin = 0;
   const Lemmas* lemmas = nullptr;  // The program's; null: polynomials are what they are.
 };
 

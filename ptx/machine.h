@@ -173,6 +173,7 @@ class Machine {
   bool run_warp(std::uint32_t w);
   void run_part(std::uint32_t w, std::uint32_t p);
   void run_rows(Warp& warp, std::uint32_t w, Part& part);
+  bool run_doubted(Warp& warp, std::uint32_t w, Part& part);
   void went(const Operation& op);
   Rule<Ruled> rule_of(const Operation& op) const;
   void apply(Rule<Ruled> rule, Lanes& lanes, const Operation& op, Mask active) {
@@ -370,6 +371,8 @@ class Machine {
   bool tensor_columns(const Operation& op, TensorMemory* memory, std::uint32_t begin,
                       std::uint32_t count);
   void tensor_move(Warp& warp, const Operation& op, Mask active);
+  bool tensor_column(Warp& warp, TensorMemory& memory, const Slot& own, unsigned lane,
+                     unsigned column, bool load);
   void tensor_wait(Warp& warp, const Operation& op, Mask active);
   void tensor_multiply(Warp& warp, const Operation& op, Mask active);
   void tensor_commit(Warp& warp, const Operation& op, Mask active);

@@ -64,6 +64,43 @@ void Machine<D, O>::run_rows(Warp& warp, std::uint32_t w, Part& part) {
   part.pc = pc;
 }
 
+/// An instruction that data guard, or some over which a branch goes that asks for data: a domain
+/// without data carries them out for all lanes, and what they set is data too. False where they do
+/// more than set registers.
+template <class D, class O>
+bool Machine<D, O>::run_doubted(Warp& warp, std::uint32_t w, Part& part) {
+  if constexpr (requires { d_.note_guard(warp.lanes, Spot{}, part.mask); }) {
+    const Operation& op = program_.operations[part.pc];
+    bool skips = op.effect == Effect::branch;
+    std::uint32_t first = skips ? part.pc + 1 : part.pc, end = skips ? op.target : first + 1;
+    if (skips && (op.join != op.target || end <= first)) return false;
+    for (std::uint32_t i = first; i < end; ++i) {
+      const Operation& each = program_.operations[i];
+      bool sets =
+          row_rules_[i] != nullptr || (each.effect == Effect::move && each.fixed[0].present());
+      if (!sets || (i != part.pc && each.guard != no_spot)) return false;
+    }
+    o_.on_issue(w, part.pc, part.mask);
+    d_.note_guard(warp.lanes, op.guard, part.mask);
+    for (std::uint32_t i = first; i < end && !trap_; ++i) {
+      const Operation& each = program_.operations[i];
+      ++steps_;
+      o_.on_issue(w, i, part.mask);
+      d_.note_result(warp.lanes, each, part.mask);
+      if (row_rules_[i] != nullptr)
+        apply(row_rules_[i], warp.lanes, each, part.mask);
+      else
+        move(warp, each, part.mask);
+      d_.note_result(warp.lanes, each, part.mask);
+      d_.lose_result(warp.lanes, each, part.mask);
+      went(each);
+    }
+    part.pc = end;
+    return true;
+  }
+  return false;
+}
+
 template <class D, class O>
 void Machine<D, O>::run_part(std::uint32_t w, std::uint32_t p) {
   Warp& warp = warps_[w];
@@ -77,6 +114,7 @@ void Machine<D, O>::run_part(std::uint32_t w, std::uint32_t p) {
     Mask active = part.mask;
     if (op.guard != no_spot) {
       std::optional<Mask> truths = d_.truths(warp.lanes, op.guard, part.mask);
+      if (!truths && run_doubted(warp, w, part)) continue;
       if (!truths)
         return trap(TrapKind::undefined_value, "an undefined predicate guards an instruction", op,
                     first_lane(part.mask));

@@ -161,6 +161,18 @@ constexpr TensorPlace tensor_place(std::string_view shape, unsigned lane, unsign
   return {lane & 15, r + lane / 16 * split};
 }
 
+/// 32 lanes of one column, which are a register; false where the domain goes cell by cell.
+template <class D, class O>
+bool Machine<D, O>::tensor_column(Warp& warp, TensorMemory& memory, const Slot& own, unsigned lane,
+                                  unsigned column, bool load) {
+  if constexpr (requires { d_.copy_across(warp.lanes, Spot{}, memory.lanes, Spot{}, 4u); }) {
+    Spot there = tensor_spot(lane, column);
+    return load ? d_.copy_across(warp.lanes, own.place, memory.lanes, there, 4)
+                : d_.copy_across(memory.lanes, there, warp.lanes, own.place, 4);
+  }
+  return false;
+}
+
 /// tcgen05.ld and st: a warp reaches the quarter of the lanes that its number says.
 template <class D, class O>
 void Machine<D, O>::tensor_move(Warp& warp, const Operation& op, Mask active) {
@@ -190,7 +202,13 @@ void Machine<D, O>::tensor_move(Warp& warp, const Operation& op, Mask active) {
   if (!tensor_columns(op, memory, column, scale * (reach + 1))) return;
   const Slot* slots = program_.slots.data() + op.slot_begin;
   std::vector<std::uint64_t> granules;
-  for (unsigned r = 0; r < op.slot_count; ++r)
+  for (unsigned r = 0; r < op.slot_count; ++r) {
+    if (!half && scale == 1 && tensor_column(warp, *memory, slots[r], base, column + r, load)) {
+      if constexpr (O::active)
+        for (unsigned lane = 0; lane < lane_count; lane += 16)
+          granules.push_back(tensor_granule(base + lane, column + r));
+      continue;
+    }
     for (unsigned lane = 0; lane < lane_count; ++lane) {
       TensorPlace at = tensor_place(form.shape, lane, r, form.scale_input);
       for (unsigned i = 0; i < scale; ++i) {
@@ -203,6 +221,7 @@ void Machine<D, O>::tensor_move(Warp& warp, const Operation& op, Mask active) {
           d_.copy(memory->lanes, there, warp.lanes, own, 4 / scale);
       }
     }
+  }
   if constexpr (O::active)
     tell_tensor(op, load ? Unit::tensor_load : Unit::tensor_store, 0, rank(), granules,
                 load ? AccessKind::read : AccessKind::write);

@@ -13,6 +13,7 @@
 #include <bit>
 #include <cstring>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "ptx/bits.h"
@@ -53,6 +54,20 @@ class TraceDomain : public Bits {
   void note_piece(std::uint64_t address, std::uint64_t shared, std::uint32_t bytes);
   /// What is known of an operand.
   void note_operand(const Lanes& lanes, Spot place, unsigned width, Mask mask, unsigned which);
+  /// What is known of a predicate that data decide somewhere.
+  void note_guard(const Lanes& lanes, Spot guard, Mask mask) {
+    note_operand(lanes, guard, predicate_bytes, mask, guard_operand);
+  }
+  /// What is known of the register that an operation sets, before and after it.
+  void note_result(const Lanes& lanes, const Operation& op, Mask mask) {
+    auto [place, width] = result_of(op);
+    note_operand(lanes, place, width, mask, result_operand);
+  }
+  /// Data say whether it was set: it is data.
+  void lose_result(Lanes& lanes, const Operation& op, Mask mask) {
+    auto [place, width] = result_of(op);
+    lose(lanes, place, width, mask);
+  }
   /// A row of the table.
   void carry_out(Rule<Bits> rule, Lanes& lanes, const Operation& op, Mask active);
 
@@ -77,6 +92,22 @@ class TraceDomain : public Bits {
         !whole(lanes, to))
       return;
     Bits::copy(lanes, to, from_lanes, from, bytes);
+  }
+  /// A whole register of another file; false, and nothing is done, where bytes of it are known one
+  /// by one and here they are not kept so.
+  static bool copy_across(Lanes& lanes, Spot to, const Lanes& from_lanes, Spot from,
+                          unsigned width) {
+    Mask known = from_lanes.defined[from / 64];
+    if (known != every_lane && lanes.known.empty() && !from_lanes.known.empty()) return false;
+    std::size_t bytes = std::size_t{lane_count} * width;
+    std::memcpy(lanes.bytes.data() + to, from_lanes.bytes.data() + from, bytes);
+    lanes.defined[to / 64] = known;
+    if (known == every_lane || lanes.known.empty()) return true;
+    if (from_lanes.known.empty())
+      std::memset(lanes.known.data() + to, 0, bytes);
+    else
+      std::memcpy(lanes.known.data() + to, from_lanes.known.data() + from, bytes);
+    return true;
   }
   template <class Slots, class Places>
   bool read_all(Lanes& lanes, const Slots& slots, const Places& at, unsigned each, bool sign,
@@ -132,7 +163,16 @@ class TraceDomain : public Bits {
     std::array<std::uint8_t, 4> width{};  // Of each source.
   };
 
+  /// Numbers of operands that no row has.
+  static constexpr unsigned guard_operand = 0xF0, result_operand = 0xF1;
+  static constexpr unsigned predicate_bytes = 4;
+
   static Operands operands_of(const Operation& op);
+  /// The one register that a row, or a move of one, sets: place and bytes.
+  std::pair<Spot, unsigned> result_of(const Operation& op) const {
+    if (op.effect == Effect::move) return {op.fixed[0].place, op.fixed[0].width};
+    return {op.places[0], operands_[static_cast<std::size_t>(&op - operations_)].result};
+  }
   void refuse(std::string_view why) { complain(ComplaintKind::unsupported, why, 0); }
   /// Whether it is a buffer of the launch.
   bool keeps(const Region& region) const { return region.global; }

@@ -200,11 +200,13 @@ bool has_clusters(const Sides& sides) {
 
 std::vector<std::unique_ptr<Worker>> make_workers(const Sides& sides, const PointRequest& request,
                                                   const std::shared_ptr<const Point>& point,
-                                                  bool one_block) {
+                                                  const Translation* translation, bool one_block) {
   FieldLaunch candidate = launch_of(sides, Side::candidate, request);
   candidate.watch_order = request.watch_order;
   candidate.schedule = request.schedule;
   candidate.one_block = one_block;
+  if (translation != nullptr) candidate.kinds = &translation->candidate_kinds;
+  candidate.kinds_begin = request.candidate_blocks.begin;
   unsigned threads = has_clusters(sides) ? 1 : std::max(1u, request.threads);
   std::vector<std::unique_ptr<Worker>> workers;
   for (unsigned i = 0; i < threads; ++i)
@@ -297,6 +299,7 @@ PointOptions options_of(const Plan& plan, const PointRequest& request) {
   options.points = plan.linked ? plan.points_each : 1;
   options.prime_bits = plan.prime_bits;
   options.strict_maximum = plan.strict_maximum;
+  options.sentinels_vanish = plan.sentinels_vanish;
   options.squares = plan.squares;
   options.boundaries = plan.boundaries;
   options.ties = plan.ties && request.point % 2 == 1;
@@ -320,12 +323,12 @@ Result<PointResult> run_point(const Sides& sides, const Plan& plan, const PointR
   Ledger ledger(*sides.contract, **point);
   Translation::Blocks blocks = blocks_to_run(translation, request);
   std::vector<std::unique_ptr<Worker>> workers =
-      make_workers(sides, request, *point, blocks.candidate.size() == 1);
+      make_workers(sides, request, *point, translation, blocks.candidate.size() == 1);
   Order order(blocks.reference, blocks.candidate);
   KeptPoint kept;
   if (request.kept != nullptr && !has_clusters(sides))
-    kept = {request.kept, name_of_point(request.reference, plan, request.seed, request.point,
-                                        request.steps_max)};
+    kept = {request.kept,
+            name_of_point(request.reference, plan, request.seed, request.point, request.steps_max)};
   std::uint64_t total = order.size();
   std::size_t wave_size = workers.size() == 1 ? 1 : 16 * workers.size();
   bool stopped = false;

@@ -92,7 +92,9 @@ Digest name_of_point(const Digest& reference, const Plan& plan, std::uint64_t se
   text.put(reference);
   for (std::uint64_t number : {seed, point, steps_max}) text.put(number);
   for (unsigned number : {plan.levels, plan.points_each, plan.prime_bits}) text.put(number);
-  for (bool flag : {plan.linked, plan.symbolic, plan.ties, plan.strict_maximum}) text.put(flag);
+  for (bool flag :
+       {plan.linked, plan.symbolic, plan.ties, plan.strict_maximum, plan.sentinels_vanish})
+    text.put(flag);
   text.put(plan.squares);
   text.put(plan.boundaries);
   return text.digest();

@@ -26,7 +26,8 @@ struct Plan {
   bool ties = false;
   /// More runs than one are for what shadows decide: where they decided nothing, one will do.
   bool one_if_undecided = false;
-  bool strict_maximum = true;  // False: the winner by shadow, with many points.
+  bool strict_maximum = true;    // False: the winner by shadow, with many points.
+  bool sentinels_vanish = true;  // Exponentials below 2^-10000 are 0.
   std::vector<std::uint32_t> squares;
   std::vector<double> boundaries;
   std::vector<double> thresholds;  // What the files' literals are read as, and their negatives.

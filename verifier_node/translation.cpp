@@ -145,6 +145,7 @@ class Groups {
   std::vector<std::vector<Group>> forms() const;
   std::uint64_t outputs() const { return outputs_; }
   Writers writers(std::size_t side) const;
+  std::vector<std::uint32_t> candidate_kinds() const;
   std::uint64_t block_of(std::uint32_t node) const {
     return side_of(node).range.begin + (node - side_of(node).first);
   }
@@ -283,6 +284,20 @@ std::vector<std::vector<Group>> Groups::forms() const {
   return out;
 }
 
+std::vector<std::uint32_t> Groups::candidate_kinds() const {
+  std::map<std::vector<std::uint32_t>, std::uint32_t> numbers;
+  std::vector<std::uint32_t> out;
+  const SideNodes& side = sides_[1];
+  for (std::uint32_t i = 0; i < side.outline.kind_of.size(); ++i) {
+    std::vector<std::uint32_t> kinds;
+    each_outline(side.first + i,
+                 [&](std::uint32_t kind, const std::uint64_t*) { kinds.push_back(kind); });
+    out.push_back(numbers.try_emplace(std::move(kinds), static_cast<std::uint32_t>(numbers.size()))
+                      .first->second);
+  }
+  return out;
+}
+
 Writers Groups::writers(std::size_t number) const {
   Writers writers;
   const SideNodes& side = sides_[number];
@@ -363,6 +378,7 @@ std::optional<Translation> find_translation(const Sides& sides, const std::vecto
   out.many = blocks_of(groups, request.seed, true);
   // Where little is left out, nothing is.
   if (4 * (out.few.reference.size() + out.few.candidate.size()) > 3 * total) return std::nullopt;
+  out.candidate_kinds = groups.candidate_kinds();
   out.outputs = groups.outputs();
   out.reference_writers = groups.writers(0);
   out.candidate_writers = groups.writers(1);

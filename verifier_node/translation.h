@@ -44,6 +44,8 @@ struct Translation {
   /// To be run: two groups of each form, which show that it is equal; and, where shadows choose
   /// among pieces of a function, so many that they see them.
   Blocks few, many;
+  /// Of the candidate's blocks: which do the same, waits that give up once included.
+  std::vector<std::uint32_t> candidate_kinds;
   std::uint64_t outputs = 0;  // Elements that blocks of the reference write, those left out too.
   Writers reference_writers, candidate_writers;
 };

@@ -24,6 +24,7 @@ class Verifier {
   bool decode();
   Result<Done> evaluate();
   Result<Done> one_point(std::uint64_t number, PointResult& result);
+  bool past_sentinels(const PointResult& result) const;
   /// How far a run of a point is, or of the stress inputs, which come after all of them.
   void tell(std::uint64_t run, std::uint64_t done, std::uint64_t total) const;
   void take(const PointResult& result, std::uint64_t number);

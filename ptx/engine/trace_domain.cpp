@@ -131,10 +131,25 @@ bool TraceDomain::blank(const Region& memory, std::span<const std::uint64_t> uni
   });
 }
 
+namespace {
+
+/// Where the lanes of a mask follow one another: the first, and how many; none where they do not.
+std::pair<unsigned, unsigned> run_of(Mask mask) {
+  if (mask == 0) return {0, 0};
+  auto first = static_cast<unsigned>(std::countr_zero(mask));
+  auto count = static_cast<unsigned>(std::popcount(mask));
+  return first + count + static_cast<unsigned>(std::countl_zero(mask)) == lane_count
+             ? std::pair{first, count}
+             : std::pair{0u, 0u};
+}
+
+}  // namespace
+
 bool TraceDomain::blank(const Lanes& lanes, Spot place, unsigned width, Mask mask) {
   if (lanes.known.empty()) return true;
-  if (mask == every_lane)
-    return std::memchr(lanes.known.data() + place, 1, std::size_t{width} * lane_count) == nullptr;
+  if (auto [first, count] = run_of(mask); count != 0)
+    return std::memchr(lanes.known.data() + place + std::size_t{first} * width, 1,
+                       std::size_t{count} * width) == nullptr;
   for (Mask left = mask; left != 0; left &= left - 1) {
     auto i = static_cast<unsigned>(std::countr_zero(left));
     if (std::memchr(lanes.known.data() + place + i * width, 1, width) != nullptr) return false;
@@ -145,8 +160,9 @@ bool TraceDomain::blank(const Lanes& lanes, Spot place, unsigned width, Mask mas
 void TraceDomain::lose(Lanes& lanes, Spot place, unsigned width, Mask mask) {
   lanes.defined[place / 64] &= ~mask;
   if (lanes.known.empty()) return;
-  if (mask == every_lane) {
-    std::memset(lanes.known.data() + place, 0, std::size_t{width} * lane_count);
+  if (auto [first, count] = run_of(mask); count != 0) {
+    std::memset(lanes.known.data() + place + std::size_t{first} * width, 0,
+                std::size_t{count} * width);
     return;
   }
   for (Mask left = mask; left != 0; left &= left - 1)

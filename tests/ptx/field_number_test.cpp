@@ -63,6 +63,35 @@ TEST_CASE("a quotient is the product with the reciprocal, not with the divisor")
   CHECK_FALSE(w.equal(a.divide(x, y), a.divide(y, x)));
 }
 
+TEST_CASE("a maximum that grew in steps is that of all at once, and bounds its parts alone") {
+  World w;
+  Arithmetic& a = w.a;
+  Number grown = w.x(0);
+  std::vector<Number> parts;
+  for (std::uint64_t i = 1; i < 40; ++i) {
+    grown = a.settled(a.maximum(grown, w.x(i), false));
+    parts.push_back(grown);
+  }
+  Number other = w.x(39);
+  for (std::uint64_t i = 39; i-- > 0;) other = a.maximum(w.x(i), other, false);
+  CHECK(w.equal(grown, other));
+  // Two that went on from one part, each its own way.
+  Number left = a.settled(a.maximum(parts[9], w.x(50), false));
+  Number right = a.settled(a.maximum(parts[9], w.x(51), false));
+  CHECK(w.equal(left, a.maximum(w.x(50), parts[9], false)));
+  CHECK_FALSE(w.equal(left, right));
+  CHECK_FALSE(w.equal(left, grown));
+  a.summary() = {};
+  for (const Number& part : parts) a.exp2(a.sub(part, grown));
+  a.exp2(a.sub(parts[9], left));
+  a.exp2(a.sub(w.x(51), right));
+  CHECK(a.summary().unguarded == 0);
+  a.exp2(a.sub(left, right));
+  a.exp2(a.sub(w.x(51), left));
+  a.exp2(a.sub(grown, parts[9]));
+  CHECK(a.summary().unguarded == 3);
+}
+
 TEST_CASE("exp2 of x + 1 is twice exp2 of x; of x + 1.001 it is not") {
   World w;
   Arithmetic& a = w.a;

@@ -80,6 +80,29 @@ TEST_CASE("where a branch asks for data, all blocks are run") {
   CHECK(report.verdict == "proved");
 }
 
+TEST_CASE("rows that data skip, by a guard or by a branch over them, are translated") {
+  std::string asked = "setp.lt.f32 %p1, %x, 0f00000000;\nmov.b32 %y, %x;\n";
+  for (const std::string& skipped : {std::string("@%p1 bra over;\nadd.f32 %y, %x, %x;\nover:\n"),
+                                     std::string("@!%p1 add.f32 %y, %x, %x;\n"),
+                                     std::string("@%p1 mov.b32 %y, 0f00000000;\n")}) {
+    Report report =
+        verified(contract_for(added + asked + skipped), kernel(multiplied + asked + skipped));
+    INFO(skipped + report.json);
+    CHECK(report.verdict == "proved");
+    CHECK(translated(report) != 0);
+  }
+}
+
+TEST_CASE("where data decide whether memory is touched, all blocks are run") {
+  std::string asked = "setp.lt.f32 %p1, %x, 0f00000000;\nmov.b32 %y, %x;\n";
+  std::string stored = "@%p1 bra over;\nst.global.b32 [%py], %x;\nover:\n";
+  Report report =
+      verified(contract_for(added + asked + stored), kernel(multiplied + asked + stored));
+  INFO(report.json);
+  CHECK(translated(report) == 0);
+  CHECK(report.verdict == "proved");
+}
+
 TEST_CASE("a choice by data is part of the function, and is translated") {
   std::string chosen = "setp.lt.f32 %p1, %x, 0f00000000;\nselp.f32 %y, 0f00000000, %x, %p1;\n";
   Report report = verified(contract_for(added + chosen), kernel(multiplied + chosen));
