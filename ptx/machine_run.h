@@ -134,4 +134,59 @@ void Machine<D, O>::run_part(std::uint32_t w, std::uint32_t p) {
   }
 }
 
+template <class D, class O>
+void Machine<D, O>::carry_out(Warp& warp, std::uint32_t w, std::uint32_t p, const Operation& op,
+                              Mask active) {
+  // clang-format off
+  switch (op.effect) {
+    case Effect::move: case Effect::piece: return move(warp, op, active);
+    case Effect::permute: return permute(warp, op, active);
+    case Effect::load: return load(warp, op, active);
+    case Effect::store: return store(warp, op, active);
+    case Effect::atomic: return atomic(warp, op, active);
+    case Effect::copy_async: return copy_async(warp, op, active);
+    case Effect::commit_async:
+      for (unsigned lane = 0; lane < lane_count; ++lane) warp.groups[lane] += active >> lane & 1;
+      return o_.on_async_commit(w, number(op), active);
+    case Effect::wait_async: return wait_async(warp, op, active);
+    case Effect::load_matrix: return load_matrix(warp, op, active);
+    case Effect::store_matrix: return store_matrix(warp, op, active);
+    case Effect::transpose_matrix: return transpose_matrix(warp, op, active);
+    case Effect::load_fragment: case Effect::store_fragment: return fragment(warp, op, active);
+    case Effect::multiply: return multiply(warp, op, active);
+    case Effect::elect: case Effect::active_mask: return vote(warp, op, active);
+    case Effect::shuffle: case Effect::vote: case Effect::match: case Effect::reduce:
+      return by_groups(warp, op, active, [&](Mask group) { together(warp, op, group); });
+    case Effect::barrier: return barrier(warp, w, p, op, active);
+    case Effect::warp_barrier: return warp_barrier(warp, op, active);
+    case Effect::fence:
+      return o_.on_fence(w, number(op), active, op.scope, fence_proxy(op));
+    case Effect::mbarrier: return mbarrier(warp, p, op, active);
+    case Effect::cluster_barrier: return cluster_barrier(warp, p, op, active);
+    case Effect::map_address: return map_address(warp, op, active);
+    case Effect::bulk_copy: return bulk_copy(warp, op, active);
+    case Effect::bulk_commit: return bulk_commit(warp, op, active);
+    case Effect::bulk_wait: return bulk_wait(warp, op, active);
+    case Effect::store_async: return store_async(warp, op, active);
+    case Effect::tensor_map: return tensor_map(warp, op, active);
+    case Effect::warpgroup: return warpgroup(warp, op, active);
+    case Effect::tensor_memory: return tensor_memory(warp, p, op, active);
+    case Effect::tensor_load: case Effect::tensor_store: return tensor_move(warp, op, active);
+    case Effect::tensor_wait: return tensor_wait(warp, op, active);
+    case Effect::tensor_multiply: return tensor_multiply(warp, op, active);
+    case Effect::tensor_commit: return tensor_commit(warp, op, active);
+    case Effect::tensor_copy: return tensor_copy(warp, op, active);
+    case Effect::branch: return diverge(warp, p, op, active);
+    case Effect::exit: return leave(w, active, op);
+    case Effect::trap:
+      return trap(TrapKind::trapped, "the kernel executed a trap", op, first_lane(active));
+    case Effect::prefetch: case Effect::policy: case Effect::nothing: return;
+    default:
+      return trap(TrapKind::unsupported,
+                  "`" + program_.texts[op.instruction] + "` has no meaning in the table", op,
+                  first_lane(active));
+  }
+  // clang-format on
+}
+
 }  // namespace lathe::ptx

@@ -253,7 +253,7 @@ TEST_CASE("what the machine has no meaning for is undecided, with its line") {
   std::string text = contract->reference;
   std::size_t first = text.find("ld.param");
   REQUIRE(first != std::string::npos);
-  text.insert(first, "tcgen05.shift.cta_group::1.down [%r1];\n");
+  text.insert(first, "discard.global.L2 [%rd1], 128;\n");
   Step<Sanitized> step = sanitize(assembled(contract, text), {});
   REQUIRE(step.undecided());
   CHECK(step.undecided()->reason == Reason::unsupported);
