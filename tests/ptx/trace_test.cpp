@@ -100,9 +100,26 @@ TEST_CASE("a place is told by its distance from the first in its buffer") {
   CHECK(kinds("ld.global.b32 %y, [%px];\n") == 1);
 }
 
+TEST_CASE("what data may skip is named by its guard, by what stands there and by what comes") {
+  const std::string asked = "setp.lt.f32 %p1, %x, 0f00000000;\n";
+  auto over = [&](const std::string& before, const std::string& skipped) {
+    return kinds(asked + before + "@%p1 bra out;\n" + skipped + "out:\n");
+  };
+  CHECK(over("mov.b32 %y, 7;\n", "mov.b32 %y, 5;\n") == 1);
+  CHECK(over("mov.b32 %y, 7;\n", "mov.b32 %y, %n;\n") == 2);
+  CHECK(over("mov.b32 %y, %n;\n", "mov.b32 %y, 5;\n") == 2);
+  CHECK(over("mov.b32 %y, 7;\n", "mul.lo.s32 %y, %n, 3;\n") == 2);
+  CHECK(kinds(asked + "mov.b32 %y, 7;\n@%p1 add.s32 %y, %n, 1;\n") == 2);
+  CHECK(kinds(asked + "mov.b32 %y, 7;\n@!%p1 add.s32 %y, %y, 1;\n") == 1);
+  // A predicate that is known in one block, and data in the others.
+  CHECK(kinds(asked + "setp.eq.u32 %p2, %n, 1;\nmov.b32 %y, 7;\n@%p2 setp.eq.u32 %p1, %n, 1;\n"
+                      "@%p1 add.s32 %y, %y, 1;\n") == 2);
+}
+
 TEST_CASE("control that asks for data ends the trace, and so does reading what was written") {
   Traces traces = traced(
-      "setp.lt.f32 %p1, %x, 0f00000000;\nmov.b32 %y, %x;\n@%p1 bra out;\nmov.b32 %y, 0;\nout:\n");
+      "setp.lt.f32 %p1, %x, 0f00000000;\nmov.b32 %y, %x;\n@%p1 bra out;\n"
+      "st.global.b32 [%py], %x;\nout:\n");
   REQUIRE(traces.trap);
   CHECK(traces.trap->kind == TrapKind::undefined_value);
   CHECK(traces.kind_of.empty());
