@@ -331,6 +331,7 @@ void Arithmetic::note_winner(const Maximum& pair) {
   difference.r = opposite ? a.r : moduli_->sub(a.r, b.r);
   difference.shadow = opposite ? a.shadow : a.shadow - b.shadow;
   std::uint64_t key = note_comparison(difference, false);
+  if (difference.r == Residues{}) summary_.comparison_keys.insert(limits::equals);
   summary_.winner_keys.insert(key);
   if (opposite) note_threshold(key, difference, 0);
   if (!opposite && b.literal) note_threshold(key, difference, b.shadow);

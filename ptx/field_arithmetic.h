@@ -21,6 +21,12 @@ namespace lathe::ptx::field {
 /// same question as below.
 enum class Question : std::uint8_t { below, above, equal };
 
+/// What Arithmetic::note_limit tells apart: the infinity of its sign, any, or what is no number;
+/// and the key of all questions about two numbers that are one real.
+namespace limits {
+inline constexpr std::uint64_t infinity = 3, finite = 4, number = 5, equals = 6;
+}
+
 /// Facts of all blocks that one program ran at one point.
 struct Summary {
   std::uint64_t exponentials = 0, unguarded = 0;
@@ -148,6 +154,9 @@ class Arithmetic {
     summary_.winner_keys.insert(key);
     note_threshold(key, number, 0);
   }
+  /// Whether a number is so great, or one at all: the reals answer alike for all, and floats that
+  /// overflow do not. `limit` tells apart what is asked.
+  void note_limit(const Number& a, std::uint64_t limit);
   void note_divisor(const Number& a);
   void note_guard(const Number& a);
   void note_falling(const Number& a);

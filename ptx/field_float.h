@@ -205,7 +205,10 @@ bool compare(Form f, const NumberValue<T>& a, const NumberValue<T>& b) {
   if (f.comparison == Comparison::gt || f.comparison == Comparison::le ||
       f.comparison == Comparison::gtu || f.comparison == Comparison::leu)
     question = Question::above;
-  std::optional<int> order = a.field->arithmetic().order(x, y, question);
+  Arithmetic& arithmetic = a.field->arithmetic();
+  if (f.comparison == Comparison::num || f.comparison == Comparison::nan)
+    for (const Number& each : {x, y}) arithmetic.note_limit(each, limits::number);
+  std::optional<int> order = arithmetic.order(x, y, question);
   if (f.comparison == Comparison::num) return order.has_value();
   if (f.comparison == Comparison::nan) return !order.has_value();
   bool unordered = f.comparison >= Comparison::equ && f.comparison <= Comparison::geu;
@@ -237,6 +240,8 @@ bool compare(Form f, const NumberValue<T>& a, const NumberValue<T>& b) {
 template <Type T>
 bool is_special(Form f, const NumberValue<T>& a) {
   Number x = a.get();
+  bool of_numbers = f.constant == 2 || f.constant == 3;
+  a.field->arithmetic().note_limit(x, of_numbers ? limits::number : limits::finite);
   switch (f.constant) {
     case 0:
       return x.finite();

@@ -265,9 +265,22 @@ Number Arithmetic::whole_sum(const Number& a, const Number& b, Rounding rounding
   return add(integral_of(other, rounding), large);
 }
 
+void Arithmetic::note_limit(const Number& a, std::uint64_t limit) {
+  if (!a.finite() || a.is(literal_bits)) return;
+  if (summary_.comparison_keys.size() < Summary::keys_max)
+    summary_.comparison_keys.insert(mix(key_of(settled(a)), limit));
+  else
+    summary_.keys_cut = true;
+}
+
 std::optional<int> Arithmetic::order(const Number& left, const Number& right, Question question) {
   if (left.special == Special::nan || right.special == Special::nan) return std::nullopt;
   if (left.special == Special::poison || right.special == Special::poison) return std::nullopt;
+  // Below minus infinity is above infinity, of the negative.
+  if (left.infinite() != right.infinite()) {
+    const Number &data = left.infinite() ? right : left, &infinity = left.infinite() ? left : right;
+    note_limit(infinity.shadow > 0 ? data : negate(data), limits::infinity);
+  }
   bool known = left.is(literal_bits) && right.is(literal_bits);
   bool asked = !known && left.finite() && right.finite();
   bool equality = question == Question::equal;
@@ -276,6 +289,9 @@ std::optional<int> Arithmetic::order(const Number& left, const Number& right, Qu
   if (asked) {
     difference = settled(sub(left, right));
     comparison = note_comparison(difference, equality);
+    // Two ways to one real: their roundings answer.
+    bool rounded = left.rounds != Rounds{} || right.rounds != Rounds{};
+    if (rounded && difference.r == Residues{}) summary_.comparison_keys.insert(limits::equals);
     if (!equality && right.is(literal_bits)) note_threshold(comparison, difference, right.shadow);
     if (!equality && left.is(literal_bits))
       note_threshold(comparison, negate(difference), left.shadow);

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cctype>
+#include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -89,10 +91,13 @@ inline ptx::Parsed reference(const std::filesystem::path& path) {
   return ptx::parse(*text, path.filename());
 }
 
-/// None where there is no assembler.
+/// The first on the path, a toolkit's, or the one that setup fetched; none where there is none.
 inline std::filesystem::path assembler() {
-  for (const char* path : {"/usr/local/cuda/bin/ptxas", "/usr/bin/ptxas"})
-    if (std::filesystem::exists(path)) return path;
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(std::string(path == nullptr ? "" : path) +
+                             ":/usr/local/cuda/bin:" LATHE_ROOT "/.tools/cuda/nvidia/cu13/bin");
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (std::filesystem::exists(folder + "/ptxas")) return folder + "/ptxas";
   return {};
 }
 
