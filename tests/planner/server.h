@@ -82,8 +82,8 @@ class Server {
       if (socket < 0) continue;
       asked_.push_back(read_request(socket));
       const Script& script = scripts_[std::min(served_.load(), scripts_.size() - 1)];
+      ++served_;  // Before the client can know.
       ::send(socket, script.bytes.data(), script.bytes.size(), MSG_NOSIGNAL);
-      ++served_;
       char byte;
       while (script.hang && !stop_)
         if (readable(socket) && ::recv(socket, &byte, 1, 0) <= 0) break;
