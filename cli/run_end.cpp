@@ -49,15 +49,13 @@ void add_run_options(App& app, RunOptions& options) {
 Result<Address> parse_address(const std::string& text) {
   std::size_t colon = text.rfind(':');
   Address address;
-  if (colon == std::string::npos || colon == 0)
-    return Error{
-        Fault::malformed, "an address is HOST:PORT, not " + text, "for instance 10.0.0.1:4700", {}};
+  Error wrong{
+      Fault::malformed, "an address is HOST:PORT, not " + text, "for instance 10.0.0.1:4700", {}};
+  if (colon == std::string::npos || colon == 0) return wrong;
   address.host = text.substr(0, colon);
   const char* end = text.data() + text.size();
   auto [rest, code] = std::from_chars(text.data() + colon + 1, end, address.port);
-  if (code != std::errc{} || rest != end)
-    return Error{
-        Fault::malformed, "an address is HOST:PORT, not " + text, "for instance 10.0.0.1:4700", {}};
+  if (code != std::errc{} || rest != end) return wrong;
   return address;
 }
 

@@ -252,7 +252,6 @@ std::optional<Comparison> compare_wide(const Setting& setting, InputClass input_
                                        const ReferenceRun& reference, const Launched& candidate,
                                        const HostMemory& written, EmulatedDevice& device,
                                        std::size_t tensor, const Comparison& found) {
-  constexpr std::uint64_t wide_steps_max = 4'000'000;  // Warp instructions; some seconds.
   const Tensor& of = setting.contract->tensors[tensor];
   LaunchOptions options{
       reference.blocks, ptx::AsyncSchedule::at_issue, setting.limits.steps_max, {}};

@@ -15,6 +15,9 @@
 
 namespace lathe {
 
+/// For a yardstick alone nobody waits longer than so many warp instructions take: some seconds.
+inline constexpr std::uint64_t wide_steps_max = 4'000'000;
+
 struct WideLaunch {
   const Contract* contract = nullptr;
   const ptx::Program* program = nullptr;

@@ -256,15 +256,14 @@ Comparison Replay::compare_row(const Row& row, const std::vector<double>& wide) 
 /// Block by block, until what differs first does so from the wide domain, or nothing does.
 void Replay::compare_wide(const Row& row, const Replayed& reference, const StressPlan& plan,
                           Comparison& comparison) {
-  constexpr std::uint64_t steps_max = 4'000'000;  // Warp instructions of all blocks; some seconds.
-  if (reference.steps > steps_max) return;
+  if (reference.steps > wide_steps_max) return;
   // What was kept may have come without the inputs that it was made of.
   if (kept_ != nullptr && reference.inputs.empty()) run(Side::reference, plan.reference_blocks);
   Contract launched = *sides_->contract;
   launched.launch = sides_->reference.launch;
-  WideLaunch launch{&launched, &sides_->reference.program, sides_->buffers,
-                    {},        sides_->parameters,         {},
-                    steps_max};
+  WideLaunch launch{
+      &launched,     &sides_->reference.program, sides_->buffers, {}, sides_->parameters, {},
+      wide_steps_max};
   for (const Input& input : inputs_)
     launch.inputs.push_back(std::as_bytes(std::span(input.bytes.get(), input.size)));
   std::vector<double> wide(row.elements.size(), std::numeric_limits<double>::quiet_NaN());

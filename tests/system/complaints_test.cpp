@@ -91,12 +91,18 @@ TEST_CASE("standard input cannot be both files of a question") {
             .status == 0);
 }
 
+/// The reference with the first of some words put another way, in a file.
+std::string planted(const Scratch& scratch, const std::string& from, const std::string& to) {
+  std::string file = (scratch.path() / "b.ptx").string(), ptx = text_of(reference);
+  std::size_t at = ptx.find(from);
+  REQUIRE(at != std::string::npos);
+  REQUIRE(write_file(file, ptx.replace(at, from.size(), to)).has_value());
+  return file;
+}
+
 TEST_CASE("a value that differs is said with what it should be") {
   Scratch scratch;
-  std::string file = (scratch.path() / "b.ptx").string(), ptx = text_of(reference);
-  std::size_t at = ptx.find("add.f32");
-  REQUIRE(at != std::string::npos);
-  REQUIRE(write_file(file, ptx.replace(at, 7, "sub.f32")).has_value());
+  std::string file = planted(scratch, "add.f32", "sub.f32");
   ProcessEnd end = run_lathe({"verify", reference, file, "--contract", small_contract});
   CHECK(end.status == 1);
   has(end.out, "witness: y[");
@@ -106,10 +112,7 @@ TEST_CASE("a value that differs is said with what it should be") {
 
 TEST_CASE("a kernel without end stops at its limit when it is run") {
   Scratch scratch;
-  std::string file = (scratch.path() / "b.ptx").string(), ptx = text_of(reference);
-  std::size_t at = ptx.find("ret;");
-  REQUIRE(at != std::string::npos);
-  REQUIRE(write_file(file, ptx.replace(at, 4, "forever:\nbra forever;")).has_value());
+  std::string file = planted(scratch, "ret;", "forever:\nbra forever;");
   auto run = [&](const std::string& of) {
     return run_lathe(
         {"ptx", "run", of, "--contract", small_contract, "--blocks", "1", "--steps", "100000"});
