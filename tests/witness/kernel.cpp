@@ -33,6 +33,12 @@ void put(std::string& to, std::size_t offset, std::uint64_t bits, unsigned bytes
 
 }  // namespace
 
+std::string braced(const std::vector<std::string>& names) {
+  std::string text = "{";
+  for (const std::string& name : names) text += (text.size() > 1 ? ", " : "") + name;
+  return text + "}";
+}
+
 Part in(Type type, Use use) { return {Part::Kind::in, type, use, false, 1, {}}; }
 Part out(Type type) { return {Part::Kind::out, type, Use::value, false, 1, {}}; }
 Part fixed(std::string text) {

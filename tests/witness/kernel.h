@@ -44,6 +44,9 @@ struct Part {
 };
 using Operands = std::vector<Part>;
 
+/// "{%x1, %x2}"
+std::string braced(const std::vector<std::string>& names);
+
 Part in(Type type, Use use = Use::value);
 Part out(Type type);
 Part fixed(std::string text);
@@ -101,6 +104,8 @@ std::vector<Kernel> matrix_kernels(const Instance& instance);
 std::vector<Kernel> memory_kernels(const Instance& instance);
 std::vector<Kernel> shared_kernels(const Instance& instance);
 std::vector<Kernel> warpgroup_kernels(const Instance& instance);
+std::vector<Kernel> sparse_kernels(const Instance& instance);
+std::vector<Kernel> fragment_kernels(const Instance& instance);
 std::vector<Kernel> address_kernels(const Instance& instance);
 
 /// All kernels of the table for sm_90a; `rows` none: of every row.
