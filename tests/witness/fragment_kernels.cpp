@@ -58,7 +58,7 @@ struct Plan {
   std::array<Moved, 4> moved;  // A, B, C and D; without rows where there is none.
   unsigned warps = 8;
   bool one_of_a = false, one_of_b = false;  // A single one in each row of A, or column of B.
-  bool at_extremes = false;
+  bool at_extremes = false, halfway = false;
 
   Plan(std::string_view name, std::string_view factor, std::string_view sum) : shape(name) {
     const char* end = name.data() + name.size();
@@ -88,6 +88,15 @@ std::uint64_t finite(std::uint64_t bits) {
   return (bits & 0x7C00) == 0x7C00 ? bits & ~std::uint64_t{0x4000} : bits;
 }
 
+/// C lies halfway between two numbers of f16, and one product is too small for f32 to tell: whether
+/// the sum becomes f32 first is seen.
+std::uint64_t halfway_element(char which, unsigned row, unsigned column) {
+  constexpr std::uint64_t tiny = 0x0C00, sign = 0x8000;  // 2^-12
+  if (which == 'a') return column != 0 ? 0 : row % 2 == 0 ? tiny : tiny | sign;
+  if (which == 'b') return row == 0 ? tiny : 0;
+  return 0x3F800000 | (2 * (row * 16 + column) + 1) << 12;
+}
+
 /// The bits of an element; the manner changes from warp to warp.
 std::uint64_t element(const Plan& plan, char which, unsigned warp, unsigned row, unsigned column) {
   static constexpr unsigned kinds[][3] = {{0, 0, 0}, {1, 1, 1}, {2, 2, 2}, {3, 1, 1},
@@ -101,6 +110,7 @@ std::uint64_t element(const Plan& plan, char which, unsigned warp, unsigned row,
   std::uint64_t seed = 60 + static_cast<std::uint64_t>(which - 'a'), r = philox64(seed, 1, index);
   if (plan.one_of_a || plan.one_of_b) return moved.type == "f16" ? finite(r & 0xFFFF) : r;
   if (plan.product.empty()) return r;
+  if (plan.halfway) return halfway_element(which, row, column);
   if (which == 'c' && plan.at_extremes) return near_extreme(r);
   if (moved.bits() < 8) return r;
   return matrix_element(*type_named(moved.type), kinds[warp % 8][which - 'a'], seed, index);
@@ -251,6 +261,8 @@ std::vector<Kernel> products(const Instance& instance, std::string_view shape) {
   std::vector<Kernel> all{kernel_of(instance, "", plan)};
   plan.at_extremes = true;
   if (whole) all.push_back(kernel_of(instance, "at the extremes", plan));
+  plan.halfway = true, plan.warps = 1;
+  if (types[0] == "f16" && types[1] == "f32") all.push_back(kernel_of(instance, "halfway", plan));
   return all;
 }
 

@@ -150,6 +150,8 @@ std::vector<Kernel> sparse_kernels(const Instance& instance) {
   if (product->n == 24) variants = broad_variants(*product);
   if (main && (product->n % 64 == 0 || (product->n < 64 && variants.empty())))
     variants.push_back({"sparse", 1, Memory::plain, Codes::any_order});
+  if (!instance.has("aligned"))  // Another spelling of the same.
+    variants.resize(product->n == 8 ? 1 : 0);
   std::vector<Kernel> all;
   for (const Variant& variant : variants) all.push_back(sparse_kernel(instance, *product, variant));
   return all;

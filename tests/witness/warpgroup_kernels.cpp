@@ -71,6 +71,10 @@ std::vector<Kernel> warpgroup_kernels(const Instance& instance) {
     all.push_back(product_kernel(instance, *product, layout));
   };
   unsigned n = product->n;
+  if (!instance.has("aligned")) {  // Another spelling of the same.
+    if (n == 8) add({"plain"});
+    return all;
+  }
   bool main = product->a == "f16" && product->d == "f32";
   if (n == 8 || n == 24 || (main && (n % 64 == 0 || n < 64)) || n == 64) add({"plain"});
   if (n == 24 || (main && n == 128)) {
