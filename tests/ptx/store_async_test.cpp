@@ -84,7 +84,8 @@ TrapKind trap_of_pair(const std::string& instruction, unsigned bytes) {
 TEST_CASE("st.async brings one, two or four elements and as many bytes to the mbarrier") {
   auto sent = [](std::uint32_t, std::uint32_t value) { return value; };
   check_pair("st.async.shared::cluster" + tells + ".u32 [%far], %v, [%bar];", 4, sent);
-  check_pair("st.async.weak.shared::cluster" + tells + ".v2.u32 [%far], {%v, %w}, [%bar];", 8, sent);
+  check_pair("st.async.weak.shared::cluster" + tells + ".v2.u32 [%far], {%v, %w}, [%bar];", 8,
+             sent);
   check_pair("st.async.shared::cluster" + tells + ".v4.u32 [%far], {%v, %w, %v, %w}, [%bar];", 16,
              sent);
   check_pair("st.async.shared::cluster" + tells + ".b64 [%far], %l, [%bar];", 8, sent);

@@ -83,7 +83,7 @@ Result<Launch> read_launch(std::string_view text) {
     auto [behind, failure] = std::from_chars(at, end, number);
     bool last = behind == end;
     if (failure != std::errc() || (!last && *behind != ',' && *behind != '/'))
-      return Error{Fault::malformed, "the text of a launch has something that is no number", "", {}};
+      return Error{Fault::malformed, "the text of a launch has what is no number", "", {}};
     parts.back().push_back(number);
     if (last) break;
     if (*behind == '/') parts.emplace_back();

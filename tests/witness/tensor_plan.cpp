@@ -5,8 +5,9 @@
 namespace lathe::ptx::witness {
 namespace {
 
-constexpr std::string_view map_type_names[] = {"u8",  "u16", "u32",     "s32", "u64",  "s64",  "f16",
-                                               "f32", "f32.ftz", "f64", "bf16", "tf32", "tf32.ftz"};
+constexpr std::string_view map_type_names[] = {
+    "u8",  "u16",     "u32", "s32",  "u64",  "s64",     "f16",
+    "f32", "f32.ftz", "f64", "bf16", "tf32", "tf32.ftz"};
 constexpr unsigned row_bytes = 160, row_pitch = 176;
 constexpr int past = 1000;
 
