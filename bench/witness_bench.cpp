@@ -1,6 +1,6 @@
 // uses: witness_parts
 // Makes the kernels of the witness, packs what a device gave for them, and replays an archive:
-//   witness_bench make FOLDER [KNOWN]      cubins, inputs and a list for tests/witness/run.py
+//   witness_bench make FOLDER [KNOWN [OPCODES]]  cubins, inputs and a list for tests/witness/run.py
 //   witness_bench try FOLDER [WORDS]       runs what was made here; says what stops
 //   witness_bench pack FOLDER RESULTS ARCHIVE [KNOWN]
 //   witness_bench replay ARCHIVE [WORDS]   says what differs
@@ -120,6 +120,7 @@ Record record_of(Kernel& kernel) {
   record.name = kernel.name, record.mnemonic = kernel.mnemonic;
   record.variables = kernel.variables, record.body = kernel.body;
   record.blocks = kernel.blocks, record.threads = kernel.threads, record.vectors = kernel.vectors;
+  record.launch = print(kernel.launch);
   record.output.assign(kernel.output_bytes, '\0');
   return record;
 }
@@ -142,7 +143,7 @@ bool assemble_all(std::vector<Batch>& batches, const fs::path& folder,
 }
 
 std::string identity(const Record& record, const std::string& input) {
-  return hex(sha256(record.variables + record.body + "\n" + input));
+  return hex(sha256(record.variables + record.body + record.launch + "\n" + input));
 }
 
 int make(const fs::path& folder, const std::string& known_file, const std::string& opcode) {
@@ -177,7 +178,8 @@ int make(const fs::path& folder, const std::string& known_file, const std::strin
       list += std::to_string(archive.records.size()) + " " + cubin_name(module) + " w" +
               std::to_string(i) + " " + std::to_string(record.blocks) + " " +
               std::to_string(record.threads) + " " + std::to_string(record.input) + " " +
-              std::to_string(record.output.size()) + "\n";
+              std::to_string(record.output.size()) + " " +
+              (record.launch.empty() ? "1" : record.launch) + "\n";
       archive.records.push_back(std::move(record));
     }
   }
@@ -353,7 +355,7 @@ int main(int count, char** arguments) {
     return page(at(1), given.size() > 2 ? at(2) : "docs/WITNESS.md");
   if (at(0) == "agree" && given.size() >= 3) return agree(at(1), at(2), at(3));
   std::fprintf(stderr,
-               "usage: witness_bench make FOLDER [KNOWN [OPCODE]] | try FOLDER [WORDS] | "
+               "usage: witness_bench make FOLDER [KNOWN [OPCODES]] | try FOLDER [WORDS] | "
                "pack FOLDER RESULTS ARCHIVE [KNOWN] | replay ARCHIVE [WORDS] | "
                "differ ARCHIVE NAME | page ARCHIVE [PAGE] | agree LINES SEED [OPCODE]\n");
   return 64;

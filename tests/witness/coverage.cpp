@@ -7,6 +7,7 @@
 
 #include "ptx/module.h"
 #include "tests/witness/kernel.h"
+#include "tests/witness/written.h"
 
 namespace lathe::ptx::witness {
 namespace {
@@ -64,8 +65,9 @@ std::string reason_without(std::size_t number) {
   if (flow.contains(opcode)) return "control flow";
   if (row.signature.operands_max == 0 || row.effect == Effect::nothing) return "has no result";
   if (row.effect == Effect::prefetch || row.effect == Effect::policy) return "a hint";
-  if (row.signature.text.find("cluster") != std::string_view::npos) return "needs a cluster";
-  if (row.signature.text.find("tensor") != std::string_view::npos) return "needs a tensor map";
+  if (row.gate.isa > assembler_version)
+    return "needs ISA " + std::to_string(row.gate.isa / 10) + "." +
+           std::to_string(row.gate.isa % 10);
   return "no kernel yet";
 }
 
