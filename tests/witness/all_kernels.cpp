@@ -73,7 +73,7 @@ std::vector<Kernel> kernels_of(const Instance& instance) {
                                   all.empty() ? "" : "variant " + std::to_string(all.size())));
   add_sweep(all, instance);
   for (auto make : {warp_kernels, matrix_kernels, memory_kernels, shared_kernels, warpgroup_kernels,
-                    address_kernels})
+                    address_kernels, stack_kernels, wait_kernels})
     for (Kernel& kernel : make(instance)) all.push_back(std::move(kernel));
   return all;
 }

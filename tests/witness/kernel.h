@@ -102,6 +102,8 @@ std::vector<Kernel> memory_kernels(const Instance& instance);
 std::vector<Kernel> shared_kernels(const Instance& instance);
 std::vector<Kernel> warpgroup_kernels(const Instance& instance);
 std::vector<Kernel> address_kernels(const Instance& instance);
+std::vector<Kernel> stack_kernels(const Instance& instance);
+std::vector<Kernel> wait_kernels(const Instance& instance);
 
 /// All kernels of the table for sm_90a; `rows` none: of every row.
 std::vector<Kernel> all_kernels(std::string_view opcode = "");
