@@ -74,7 +74,7 @@ std::vector<Kernel> kernels_of(const Instance& instance) {
   add_sweep(all, instance);
   for (auto make : {warp_kernels, matrix_kernels, memory_kernels, shared_kernels, warpgroup_kernels,
                     address_kernels, sparse_kernels, fragment_kernels, cluster_kernels,
-                    tensor_kernels, map_kernels})
+                    tensor_kernels, map_kernels, stack_kernels, wait_kernels})
     for (Kernel& kernel : make(instance)) all.push_back(std::move(kernel));
   return all;
 }

@@ -31,6 +31,19 @@ std::optional<std::size_t> row_of(const Record& record) {
   return std::nullopt;
 }
 
+/// A row before this one that takes the same forms on sm_90a, and so has all of its witnesses; the
+/// row itself where there is none.
+std::size_t same_form_before(std::size_t number) {
+  const RowText& row = rows()[number];
+  for (std::size_t i = 0; i < number; ++i) {
+    const RowText& other = rows()[i];
+    bool same = other.signature.text == row.signature.text && other.types == row.types &&
+                other.others == row.others;
+    if (same && !other.gate.specific && other.gate.target <= 90) return i;
+  }
+  return number;
+}
+
 void add_line(std::string& page, const RowText& row, const std::string& note) {
   std::string line = note;
   line.resize(std::max<std::size_t>(line.size() + 1, 30), ' ');
@@ -56,15 +69,23 @@ std::vector<RowCoverage> coverage_of(const Archive& archive) {
 
 std::string reason_without(std::size_t number) {
   const RowText& row = rows()[number];
-  std::string_view opcode = row.signature.opcode;
+  std::string_view opcode = row.signature.opcode, text = row.signature.text;
   if (row.gate.specific && row.gate.target != 90)
     return "sm_" + std::to_string(row.gate.target) + "a only";
   if (row.gate.target > 90) return "from sm_" + std::to_string(row.gate.target) + " on";
+  if (row.gate.isa > assembler_version)
+    return "from ISA " + std::to_string(row.gate.isa / 10) + "." +
+           std::to_string(row.gate.isa % 10) + " on";
+  if ((opcode == "vote" || opcode == "shfl") && text.find(".sync") == text.npos)
+    return "not from sm_70 on";
+  if (std::size_t other = same_form_before(number); other != number)
+    return "a form of sm_" + std::to_string(rows()[other].gate.target);
   static const std::set<std::string_view> flow{"bra",  "brx",  "call", "ret",
                                                "exit", "trap", "brkpt"};
   if (flow.contains(opcode)) return "control flow";
   if (row.signature.operands_max == 0 || row.effect == Effect::nothing) return "has no result";
   if (row.effect == Effect::prefetch || row.effect == Effect::policy) return "a hint";
+  if (opcode == "multimem") return "needs a multicast object";
   if (row.gate.isa > assembler_version)
     return "needs ISA " + std::to_string(row.gate.isa / 10) + "." +
            std::to_string(row.gate.isa % 10);

@@ -119,6 +119,8 @@ std::vector<Kernel> address_kernels(const Instance& instance);
 std::vector<Kernel> cluster_kernels(const Instance& instance);
 std::vector<Kernel> tensor_kernels(const Instance& instance);
 std::vector<Kernel> map_kernels(const Instance& instance);
+std::vector<Kernel> stack_kernels(const Instance& instance);
+std::vector<Kernel> wait_kernels(const Instance& instance);
 
 /// All kernels of the table for sm_90a; of some opcodes with commas between them, of all where it
 /// is empty.
