@@ -86,9 +86,6 @@ std::string reason_without(std::size_t number) {
   if (row.signature.operands_max == 0 || row.effect == Effect::nothing) return "has no result";
   if (row.effect == Effect::prefetch || row.effect == Effect::policy) return "a hint";
   if (opcode == "multimem") return "needs a multicast object";
-  if (row.gate.isa > assembler_version)
-    return "needs ISA " + std::to_string(row.gate.isa / 10) + "." +
-           std::to_string(row.gate.isa % 10);
   return "no kernel yet";
 }
 
