@@ -218,6 +218,11 @@ bool Machine<D, O>::resolve_tensor(Warp& warp, const Operation& op, unsigned lan
     if (!signed_word(form.coordinates[i], first[i])) return false;
   for (std::size_t i = 0; i < form.offsets.size() && i < 3; ++i)
     if (!signed_word(form.offsets[i], offsets[i])) return false;
+  // The manual is silent; an H200 ends with "illegal instruction" for loads, stores and reductions,
+  // inside and outside of the tensor (triton-lang/triton issue 7385 saw it too).
+  if (first[0] % row.unit != 0 || first[0] / row.unit * row.global_bytes % 16 != 0)
+    return fails(TrapKind::misaligned,
+                 "the box's first coordinate is not a multiple of 16 bytes of a row");
   Location at, tensor;
   bool stores = form.move == AsyncForm::Move::to_global;
   Space space = shared >= shared_window ? Space::generic : stores ? Space::shared : op.space;

@@ -42,7 +42,7 @@ std::vector<Edit> edits_of(std::string_view field) {
     fewer.plan = tiled_plan(3, MapType::f32);
     fewer.bytes = fewer.plan.box_bytes() / 2;
     Edit& more = add("2 to 2", -1, 1);
-    more.plan.first = {-2, 10, 0, 0, 0};
+    more.plan.first = {-4, 10, 0, 0, 0};
   }
   if (field == "box_dim") {
     add("0 to 8", 0, 8).bytes /= 2;
@@ -52,7 +52,7 @@ std::vector<Edit> edits_of(std::string_view field) {
   if (field == "global_dim") {
     add("0 to 10", 0, 10);
     add("1 to 4", 1, 4);
-    add("1 to 13", 1, 13).plan.first = {2, 9, 0, 0, 0};
+    add("1 to 13", 1, 13).plan.first = {4, 9, 0, 0, 0};
   }
   if (field == "element_stride") {
     add("0 to 1", 0, 1);
@@ -69,7 +69,7 @@ std::vector<Edit> edits_of(std::string_view field) {
       Edit& each = add("u8 to " + std::to_string(type), -1, type);
       each.plan = tiled_plan(2, MapType::u8);
       each.plan.map.dims[0] = 80;
-      each.plan.first[0] = 30;
+      each.plan.first[0] = 32;
       each.bytes *= 2;
     }
   }
@@ -85,9 +85,9 @@ std::vector<Edit> edits_of(std::string_view field) {
     none.bytes = none.plan.box_bytes();
   }
   if (field == "fill_mode") {
-    add("to NaN", -1, 1).plan.first = {-3, -1, 0, 0, 0};
+    add("to NaN", -1, 1).plan.first = {-4, -1, 0, 0, 0};
     Edit& zero = add("to zero", -1, 0);
-    zero.plan.first = {-3, -1, 0, 0, 0};
+    zero.plan.first = {-4, -1, 0, 0, 0};
     zero.plan.map.nan_fill = true;
   }
   return all;

@@ -21,7 +21,8 @@ std::string tensor_operand(Landing& l, const TensorPlan& plan, const std::string
   std::string list;
   for (unsigned i = 0; i < plan.rank(); ++i) {
     std::string name = l.number("mov.u32", std::to_string(plan.first[i]));
-    if (i == 0 && plan.to_neighbour) name = l.number("add.u32", name + ", " + l.rank);
+    if (i == 0 && plan.to_neighbour)  // Each block another 16 bytes of a row.
+      name = l.number("mad.lo.u32", l.rank + ", " + std::to_string(plan.first[0]) + ", " + name);
     list += (i == 0 ? "" : ", ") + name;
   }
   return "[" + map + ", {" + list + "}]";

@@ -31,25 +31,37 @@ TensorMap tensor(unsigned rank, MapType type) {
   return map;
 }
 
+/// An H200 takes a copy whose first element does not lie 16 bytes or a multiple from the row's first
+/// for an illegal instruction, outside of the tensor too; so places in a row are counted in these.
+int granule(const TensorMap& map) { return static_cast<int>(16 / map.element_bytes()); }
+
 TensorPlan with(TensorPlan plan, const std::string& variant) {
   plan.variant = variant;
   return plan;
 }
 
+/// `first` counts 16 bytes in the first dimension.
 TensorPlan at(TensorPlan plan, const std::string& variant, std::array<int, 5> first) {
   plan.variant = variant;
   plan.first = first;
+  plan.first[0] *= granule(plan.map);
   for (unsigned i = plan.rank(); i < 5; ++i) plan.first[i] = 0;
   return plan;
 }
 
-std::array<int, 5> below() { return {-3, -1, -1, -1, -1}; }
+std::array<int, 5> below() { return {-1, -1, -1, -1, -1}; }
 /// Across the far border of every dimension.
 std::array<int, 5> above(const TensorMap& map) {
   std::array<int, 5> first{};
   for (unsigned i = 0; i < map.rank; ++i) first[i] = static_cast<int>(map.dims[i]) - 1;
-  first[0] -= 2;
+  first[0] = row_bytes / 16 - 1;
   return first;
+}
+
+TensorPlan across_near_borders(TensorPlan plan, bool im2col) {
+  if (!im2col) return at(plan, "across the near borders", below());
+  plan.first[0] = -granule(plan.map);
+  return with(plan, "across the near borders");
 }
 
 void add_swizzles(std::vector<TensorPlan>& plans, unsigned rank, bool im2col, bool places) {
@@ -70,8 +82,8 @@ void add_swizzles(std::vector<TensorPlan>& plans, unsigned rank, bool im2col, bo
 void add_steps(std::vector<TensorPlan>& plans, TensorPlan plan) {
   for (std::uint32_t step : {2u, 3u}) {
     for (unsigned i = 1; i < plan.rank(); ++i) plan.map.element_strides[i] = step;
-    plan.first = {2, 0, 0, 0, 0};
-    plans.push_back(with(plan, "of every element that is a multiple of " + std::to_string(step)));
+    plans.push_back(at(plan, "of every element that is a multiple of " + std::to_string(step),
+                       {1, 0, 0, 0, 0}));
   }
 }
 
@@ -94,10 +106,10 @@ void add_walks(std::vector<TensorPlan>& plans, unsigned rank) {
   TensorPlan plan = im2col_plan(rank, MapType::u16);
   for (unsigned i = 0; i + 2 < rank; ++i) plan.offsets[i] = 2 - i;
   plans.push_back(with(plan, "with offsets"));
-  plan.first = above(plan.map);
+  plan = at(plan, "into the next image", above(plan.map));
   plan.first[rank - 1] -= 1;
   for (unsigned i = 0; i + 2 < rank; ++i) plan.first[1 + i] += plan.map.upper[i];
-  plans.push_back(with(plan, "into the next image"));
+  plans.push_back(plan);
   plan.first[rank - 1] += 1;
   plans.push_back(with(plan, "beyond the last image"));
   TensorPlan steps = im2col_plan(rank, MapType::u16);
@@ -145,7 +157,7 @@ TensorPlan tiled_plan(unsigned rank, MapType type, MapSwizzle swizzle) {
   unsigned span = swizzle == MapSwizzle::none ? 64 : 16u << static_cast<unsigned>(swizzle);
   plan.map.box = {span / plan.map.element_bytes(), rank == 2 ? 8u : 3u, 2, 2, 2};
   for (unsigned i = rank; i < 5; ++i) plan.map.box[i] = 0;
-  return at(plan, "within", {2, 1, 1, 1, 0});
+  return at(plan, "within", {1, 1, 1, 1, 0});
 }
 
 TensorPlan im2col_plan(unsigned rank, MapType type, MapSwizzle swizzle) {
@@ -161,7 +173,7 @@ TensorPlan im2col_plan(unsigned rank, MapType type, MapSwizzle swizzle) {
     plan.map.lower[i] = lowers[i], plan.map.upper[i] = uppers[i];
     plan.offsets.push_back(0);
   }
-  std::array<int, 5> first{2, -1, -2, 0, 0};
+  std::array<int, 5> first{1, -1, -2, 0, 0};
   first[rank - 1] = 0;
   return at(plan, "from the corner", first);
 }
@@ -170,8 +182,8 @@ std::vector<TensorPlan> load_plans(unsigned rank, bool im2col, bool all) {
   std::vector<TensorPlan> plans;
   TensorPlan plan = im2col ? im2col_plan(rank, MapType::u16) : tiled_plan(rank, MapType::u16);
   plans.push_back(plan);
-  plans.push_back(at(plan, "across the near borders", im2col ? plan.first : below()));
-  if (im2col) plans.back().first[0] = -3, plans.back().first[1] += 1;
+  plans.push_back(across_near_borders(plan, im2col));
+  if (im2col) plans.back().first[1] += 1;
   if (!all) return plans;
   if (im2col) {
     add_walks(plans, rank);
@@ -193,8 +205,8 @@ std::vector<TensorPlan> store_plans(unsigned rank, bool im2col, bool all) {
   std::vector<TensorPlan> plans;
   TensorPlan plan = im2col ? im2col_plan(rank, MapType::u16) : tiled_plan(rank, MapType::u16);
   plans.push_back(plan);
-  plans.push_back(at(plan, "across the near borders", im2col ? plan.first : below()));
-  if (im2col) plans.back().first[0] = -3, plans.back().first[1] += 1;
+  plans.push_back(across_near_borders(plan, im2col));
+  if (im2col) plans.back().first[1] += 1;
   if (!all) return plans;
   if (im2col) {
     add_walks(plans, rank);
@@ -223,8 +235,7 @@ std::vector<TensorPlan> reduction_plans(unsigned rank, bool im2col, bool all,
     TensorPlan plan = im2col ? im2col_plan(rank, type) : tiled_plan(rank, type);
     plan.edges = true;
     plans.push_back(with(plan, name_of(type)));
-    plans.push_back(im2col ? plan : at(plan, "", below()));
-    if (im2col) plans.back().first[0] = -3;
+    plans.push_back(across_near_borders(plan, im2col));
     plans.back().variant = name_of(type) + " across the near borders";
   }
   return plans;
