@@ -46,6 +46,10 @@ bool Decoder::asynchronous(const FormMatch& match) {
     }
     case Effect::store_async:
       return store_async(match);
+    case Effect::fill:
+      return fill(match);
+    case Effect::launch_control:
+      return launch_control(match);
     case Effect::tensor_map:
       return tensor_map(match);
     case Effect::tensor_memory:
@@ -126,6 +130,8 @@ bool Decoder::bulk_operands(AsyncForm& form, Address& to, Address& from, bool te
   } else {
     if (!address(operands[0], to) || !address(operands[1], from)) return false;
     form.size = source(operands[next++], Type::u32);
+    for (Slot& end : form.ignored)
+      if (has("ignore_oob")) end = source(operands[next++], Type::u32);
     if (error_) return false;
   }
   if (!stores) {
@@ -222,6 +228,54 @@ bool Decoder::bulk_copy(const FormMatch& match) {
     for (std::size_t i = 0; i < reductions.size(); ++i)
       if (has(reductions[i])) op.mode = reduction_modes[i];
   }
+  return true;
+}
+
+/// st.bulk: `[a], size, 0`.
+bool Decoder::fill(const FormMatch& match) {
+  const Operand& zero = now_->operands[2];
+  AsyncForm form;
+  Address to;
+  if (!address(now_->operands[0], to)) return false;
+  form.size = source(now_->operands[1], Type::u64);
+  if (error_) return false;
+  if (zero.kind != Operand::Kind::integer || zero.bits != 0)
+    return complain(zero, "st.bulk writes zeros and nothing else", "write 0");
+  Operation& op = emit_async(match.effect, match, std::move(form));
+  op.address = to;
+  op.space = space_of(*now_);
+  op.access = AccessKind::write;
+  return true;
+}
+
+/// clusterlaunchcontrol.try_cancel: `[answer], [mbarrier]`; .query_cancel: `d, answer`.
+bool Decoder::launch_control(const FormMatch& match) {
+  const std::vector<Operand>& operands = now_->operands;
+  if (!has("try_cancel")) {
+    bool asks = has("is_canceled");
+    std::vector<const Operand*> parts = elements(operands[0]);
+    if (parts.size() != (has("v4") ? 4 : 1))
+      return complain(operands[0], "as many elements as the modifiers say");
+    std::vector<Slot> slots;
+    for (const Operand* part : parts) {
+      slots.push_back(destination(*part, asks ? Type::pred : Type::b32));
+      if (error_) return false;
+    }
+    Slot answer = source(operands[1], Type::b128);
+    if (error_) return false;
+    Operation& op = emit(match.effect, match.form);
+    op.mode = asks ? Mode::any : Mode::index;
+    op.fixed = {slots[0], answer};
+    return true;
+  }
+  AsyncForm form;
+  Address to;
+  if (!address(operands[0], to) || !address(operands[1], form.barrier)) return false;
+  Operation& op = emit_async(match.effect, match, std::move(form));
+  op.address = to;
+  op.space = has("shared::cta") ? Space::shared : Space::generic;
+  op.access = AccessKind::write;
+  op.flag = has("multicast::cluster::all");
   return true;
 }
 

@@ -80,6 +80,7 @@ bool Machine<D, O>::resolve_plain(Warp& warp, const Operation& op, unsigned lane
   bool within = form.move == AsyncForm::Move::to_cluster;
   Space space = shared >= shared_window ? Space::generic : stores ? Space::shared : op.space;
   if (!locate(space, shared, bytes, !stores, op, lane, at)) return false;
+  if (form.ignored[0].present()) return resolve_ends(warp, op, lane, copy, at, global, bytes);
   Space far = !within ? Space::global : global >= shared_window ? Space::generic : Space::shared;
   if (!locate(far, global, bytes, stores, op, lane, other)) return false;
   if (!within && other.space != Space::global) {
@@ -101,6 +102,41 @@ bool Machine<D, O>::resolve_plain(Warp& warp, const Operation& op, unsigned lane
   for (unsigned i = 0; i < bytes; ++i)
     if ((copy.byte_mask >> i % 16 & 1) != 0)
       copy.pieces.push_back({at.offset + i, other.offset + i, 1, true});
+  return true;
+}
+
+/// .ignore_oob: bytes at either end need not be there, and nobody knows what arrives in their
+/// place.
+template <class D, class O>
+bool Machine<D, O>::resolve_ends(Warp& warp, const Operation& op, unsigned lane, BulkCopy& copy,
+                                 const Location& to, std::uint64_t from, std::uint32_t bytes) {
+  constexpr std::uint64_t ignored_max = 15;
+  std::array<std::uint32_t, 2> ends{};
+  for (std::size_t i = 0; i < 2; ++i) {
+    auto count = control(warp.lanes, copy.form->ignored[i], lane, op, "the bytes that are ignored");
+    if (!count) return false;
+    if (*count > ignored_max) {
+      trap(TrapKind::bad_operand, "at most 15 bytes of an end are ignored", op, lane);
+      return false;
+    }
+    ends[i] = static_cast<std::uint32_t>(*count);
+  }
+  auto [left, right] = ends;
+  right = std::min(right, bytes - left);  // Of 16 bytes all may be.
+  std::uint32_t middle = bytes - left - right;
+  Location source;
+  if (middle != 0 && !locate(Space::global, from + left, middle, false, op, lane, source))
+    return false;
+  if (middle != 0 && source.space != Space::global) {
+    trap(TrapKind::unsupported, "a bulk copy of a module variable", op, lane, from);
+    return false;
+  }
+  copy.shared_rank = to.rank;
+  copy.buffer = source.buffer;
+  copy.unknown_fill = true;
+  if (left != 0) copy.pieces.push_back({to.offset, 0, left, false});
+  if (middle != 0) copy.pieces.push_back({to.offset + left, source.offset, middle, true});
+  if (right != 0) copy.pieces.push_back({to.offset + left + middle, 0, right, false});
   return true;
 }
 
@@ -183,6 +219,7 @@ void Machine<D, O>::move_piece(const BulkCopy& copy, const Piece& piece, std::ui
     return;
   }
   if (!piece.inside) {
+    if (copy.unknown_fill) return d_.poison(shared, piece.shared, piece.bytes);
     if (!copy.nan_fill) return d_.zero(shared, piece.shared, piece.bytes);
     std::uint64_t nan = copy.element_bytes == 2 ? 0x7FFF : 0x7FFFFFFF;
     for (unsigned i = 0; i < piece.bytes; i += copy.element_bytes)
@@ -215,12 +252,11 @@ void Machine<D, O>::combine_piece(const BulkCopy& copy, const Piece& piece, Regi
   for (unsigned i = 0; i < piece.bytes && !trap_; i += bytes) {
     d_.read(from, source + i, warp.lanes, cell(3), bytes);
     if constexpr (requires { d_.reduce(to, offset, warp.lanes, op, copy.lane); }) {
-      d_.reduce(to, offset + i, warp.lanes, op, copy.lane);
-    } else {
-      d_.read(to, offset + i, warp.lanes, cell(1), bytes);
-      combine(warp.lanes, op, copy.lane, true);
-      d_.write(to, offset + i, warp.lanes, cell(2), bytes);
+      if (d_.reduce(to, offset + i, warp.lanes, op, copy.lane)) continue;
     }
+    d_.read(to, offset + i, warp.lanes, cell(1), bytes);
+    combine(warp.lanes, op, copy.lane, true);
+    d_.write(to, offset + i, warp.lanes, cell(2), bytes);
   }
 }
 
