@@ -1,8 +1,10 @@
 // uses: witness_parts
 // Makes the kernels of the witness, packs what a device gave for them, and replays an archive:
-//   witness_bench make FOLDER [KNOWN]      cubins, inputs and a list for tests/witness/run.py
+//   witness_bench make FOLDER [KNOWN [OPCODES]]  cubins, inputs and a list for tests/witness/run.py
+//   witness_bench try FOLDER [WORDS]       runs what was made here; says what stops
 //   witness_bench pack FOLDER RESULTS ARCHIVE [KNOWN]
 //   witness_bench replay ARCHIVE [WORDS]   says what differs
+//   witness_bench differ ARCHIVE NAME      each word of a kernel's results that differs
 //   witness_bench page ARCHIVE [PAGE]      writes docs/WITNESS.md
 //   witness_bench agree LINES SEED [OPCODE]  asks the assembler and the table of so many lines, or
 //   of an opcode so many a row, and shows every line in which they differ
@@ -118,6 +120,7 @@ Record record_of(Kernel& kernel) {
   record.name = kernel.name, record.mnemonic = kernel.mnemonic;
   record.variables = kernel.variables, record.body = kernel.body;
   record.blocks = kernel.blocks, record.threads = kernel.threads, record.vectors = kernel.vectors;
+  record.launch = print(kernel.launch);
   record.output.assign(kernel.output_bytes, '\0');
   return record;
 }
@@ -140,7 +143,7 @@ bool assemble_all(std::vector<Batch>& batches, const fs::path& folder,
 }
 
 std::string identity(const Record& record, const std::string& input) {
-  return hex(sha256(record.variables + record.body + "\n" + input));
+  return hex(sha256(record.variables + record.body + record.launch + "\n" + input));
 }
 
 int make(const fs::path& folder, const std::string& known_file, const std::string& opcode) {
@@ -175,7 +178,8 @@ int make(const fs::path& folder, const std::string& known_file, const std::strin
       list += std::to_string(archive.records.size()) + " " + cubin_name(module) + " w" +
               std::to_string(i) + " " + std::to_string(record.blocks) + " " +
               std::to_string(record.threads) + " " + std::to_string(record.input) + " " +
-              std::to_string(record.output.size()) + "\n";
+              std::to_string(record.output.size()) + " " +
+              (record.launch.empty() ? "1" : record.launch) + "\n";
       archive.records.push_back(std::move(record));
     }
   }
@@ -274,6 +278,45 @@ int replay_all(const fs::path& path, const std::string& words) {
   return counts[Agreement::different] + counts[Agreement::failed] == 0 ? 0 : 1;
 }
 
+/// What does not run here has no place on a device: it would stop there too, or mean nothing.
+int try_all(const fs::path& folder, const std::string& words) {
+  Result<Archive> made = read_archive(folder / "kernels.bin");
+  if (!made) return fail(made.error());
+  std::size_t ran = 0, stopped = 0;
+  for (const Record& record : made->records) {
+    if (!words.empty() && record.name.find(words) == std::string::npos) continue;
+    Replayed done = replay(*made, record);
+    bool bad = done.agreement == Agreement::failed || done.agreement == Agreement::unmodelled;
+    if (bad) std::printf("%s\t%s\n", record.name.c_str(), done.detail.c_str());
+    ++(bad ? stopped : ran);
+  }
+  std::printf("%zu kernels run here, %zu stop\n", ran, stopped);
+  return stopped == 0 ? 0 : 1;
+}
+
+/// Words by number and by column: a column has one for each thread.
+int differ(const fs::path& path, const std::string& name) {
+  Result<Archive> archive = read_archive(path);
+  if (!archive) return fail(archive.error());
+  for (const Record& record : archive->records) {
+    if (record.name != name) continue;
+    std::string ours = replayed_output(*archive, record);
+    std::size_t threads = std::size_t{record.blocks} * record.threads, count = 0;
+    for (std::size_t at = 0; at + 4 <= ours.size(); at += 4) {
+      std::uint32_t here = 0, there = 0;
+      std::memcpy(&here, ours.data() + at, 4);
+      std::memcpy(&there, record.output.data() + at, 4);
+      if (here == there) continue;
+      std::printf("word %zu (column %zu, thread %zu): here %08x, there %08x\n", at / 4,
+                  at / 4 / threads, at / 4 % threads, here, there);
+      ++count;
+    }
+    std::printf("%zu of %zu words differ\n", count, ours.size() / 4);
+    return count == 0 ? 0 : 1;
+  }
+  return fail(Error{Fault::malformed, "the archive has no kernel \"" + name + "\"", "", {}});
+}
+
 int page(const fs::path& archive_file, const fs::path& to) {
   Result<Archive> archive = read_archive(archive_file);
   if (!archive) return fail(archive.error());
@@ -306,12 +349,14 @@ int main(int count, char** arguments) {
   if (at(0) == "make" && given.size() >= 2) return make(at(1), at(2), at(3));
   if (at(0) == "pack" && given.size() >= 4) return pack_results(at(1), at(2), at(3), at(4));
   if (at(0) == "replay" && given.size() >= 2) return replay_all(at(1), at(2));
+  if (at(0) == "try" && given.size() >= 2) return try_all(at(1), at(2));
+  if (at(0) == "differ" && given.size() >= 3) return differ(at(1), at(2));
   if (at(0) == "page" && given.size() >= 2)
     return page(at(1), given.size() > 2 ? at(2) : "docs/WITNESS.md");
   if (at(0) == "agree" && given.size() >= 3) return agree(at(1), at(2), at(3));
-  std::fprintf(
-      stderr,
-      "usage: witness_bench make FOLDER [KNOWN [OPCODE]] | pack FOLDER RESULTS ARCHIVE "
-      "[KNOWN] | replay ARCHIVE [WORDS] | page ARCHIVE [PAGE] | agree LINES SEED [OPCODE]\n");
+  std::fprintf(stderr,
+               "usage: witness_bench make FOLDER [KNOWN [OPCODES]] | try FOLDER [WORDS] | "
+               "pack FOLDER RESULTS ARCHIVE [KNOWN] | replay ARCHIVE [WORDS] | "
+               "differ ARCHIVE NAME | page ARCHIVE [PAGE] | agree LINES SEED [OPCODE]\n");
   return 64;
 }

@@ -44,7 +44,7 @@ struct Steps {
 struct Product {
   unsigned m = 0, k = 0;
   Type a_type{}, b_type{};
-  bool half = false;  // D is f16.
+  bool half = false;  // The sum is of f16.
   /// Hopper has no products of bytes: they become f16, first the first two of each four columns and
   /// then the others, from zero; C is added at the end, to nearest.
   bool by_halves = false;
@@ -52,7 +52,9 @@ struct Product {
 };
 
 inline Product product_of(const Mma& mma) {
-  Product product{mma.m, mma.k, mma.a_type, mma.b_type, mma.d_type == Type::f16, false, {}};
+  // From a C of f32 the sum is one of f32, and only what it gives becomes f16: wmma has that.
+  bool half = mma.d_type == Type::f16 && mma.c_type == Type::f16;
+  Product product{mma.m, mma.k, mma.a_type, mma.b_type, half, false, {}};
   bool byte = width_of(mma.a_type) == 8;
   product.by_halves = byte && mma.architecture == 90 && !mma.warpgroup;
   if (mma.architecture >= 90 && mma.warpgroup) {

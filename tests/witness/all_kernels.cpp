@@ -73,20 +73,24 @@ std::vector<Kernel> kernels_of(const Instance& instance) {
                                   all.empty() ? "" : "variant " + std::to_string(all.size())));
   add_sweep(all, instance);
   for (auto make : {warp_kernels, matrix_kernels, memory_kernels, shared_kernels, warpgroup_kernels,
-                    address_kernels, stack_kernels, wait_kernels})
+                    address_kernels, sparse_kernels, fragment_kernels, cluster_kernels,
+                    tensor_kernels, map_kernels, stack_kernels, wait_kernels})
     for (Kernel& kernel : make(instance)) all.push_back(std::move(kernel));
   return all;
 }
 
 }  // namespace
 
-std::vector<Kernel> all_kernels(std::string_view opcode) {
+std::vector<Kernel> all_kernels(std::string_view opcodes) {
+  std::string wanted = "," + std::string(opcodes) + ",";
   std::vector<Kernel> all;
   std::set<std::string> names;
   for (std::size_t number = 0; number < rows().size(); ++number) {
     const RowText& row = rows()[number];
     std::string_view name = row.signature.opcode;
-    if (name.starts_with('$') || (!opcode.empty() && name != opcode)) continue;
+    if (name.starts_with('$')) continue;
+    if (!opcodes.empty() && wanted.find("," + std::string(name) + ",") == std::string::npos)
+      continue;
     if (row.gate.specific ? row.gate.target != 90 : row.gate.target > 90) continue;
     auto index = static_cast<std::uint16_t>(number);
     bool memory = row.signature.text.find('[') != std::string_view::npos;

@@ -9,7 +9,8 @@
 namespace lathe::ptx::witness {
 namespace {
 
-constexpr std::string_view head = "lathe witness 1\n";
+constexpr std::string_view head = "lathe witness 2\n";
+constexpr std::string_view head_without_launches = "lathe witness 1\n";
 constexpr std::uint64_t bytes_max = 1u << 28;
 
 void put(std::string& to, std::uint32_t number) {
@@ -54,7 +55,7 @@ std::string pack(const Archive& archive) {
   put(raw, static_cast<std::uint32_t>(archive.records.size()));
   for (const Record& record : archive.records) {
     for (const std::string* text :
-         {&record.name, &record.mnemonic, &record.variables, &record.body})
+         {&record.name, &record.mnemonic, &record.variables, &record.body, &record.launch})
       put(raw, *text);
     for (std::uint32_t number :
          {record.blocks, record.threads, record.vectors, static_cast<std::uint32_t>(record.input)})
@@ -67,7 +68,8 @@ std::string pack(const Archive& archive) {
 
 Result<Archive> unpack(std::string_view bytes) {
   Error broken{Fault::malformed, "these are no whole witness archive", "", {}};
-  if (!bytes.starts_with(head)) return broken;
+  bool launches = bytes.starts_with(head);
+  if (!launches && !bytes.starts_with(head_without_launches)) return broken;
   Result<std::string> raw = decompress(bytes.substr(head.size()), bytes_max);
   if (!raw) return raw.error();
   Reader reader(*raw);
@@ -79,6 +81,7 @@ Result<Archive> unpack(std::string_view bytes) {
     Record record;
     for (std::string* text : {&record.name, &record.mnemonic, &record.variables, &record.body})
       *text = reader.text();
+    if (launches) record.launch = reader.text();
     record.blocks = reader.number(), record.threads = reader.number();
     record.vectors = reader.number(), record.input = reader.number();
     if (record.input >= archive.inputs.size()) return broken;

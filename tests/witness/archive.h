@@ -17,6 +17,7 @@ struct Record {
   std::uint32_t blocks = 1, threads = 32, vectors = 0;
   std::size_t input = 0;  // Index into Archive::inputs.
   std::string output;
+  std::string launch{};  // As launch.h prints it.
 };
 
 struct Archive {

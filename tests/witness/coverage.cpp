@@ -86,8 +86,6 @@ std::string reason_without(std::size_t number) {
   if (row.signature.operands_max == 0 || row.effect == Effect::nothing) return "has no result";
   if (row.effect == Effect::prefetch || row.effect == Effect::policy) return "a hint";
   if (opcode == "multimem") return "needs a multicast object";
-  if (text.find("cluster") != text.npos) return "needs a cluster";
-  if (text.find("tensor") != text.npos) return "needs a tensor map";
   return "no kernel yet";
 }
 

@@ -33,6 +33,12 @@ void put(std::string& to, std::size_t offset, std::uint64_t bits, unsigned bytes
 
 }  // namespace
 
+std::string braced(const std::vector<std::string>& names) {
+  std::string text = "{";
+  for (const std::string& name : names) text += (text.size() > 1 ? ", " : "") + name;
+  return text + "}";
+}
+
 Part in(Type type, Use use) { return {Part::Kind::in, type, use, false, 1, {}}; }
 Part out(Type type) { return {Part::Kind::out, type, Use::value, false, 1, {}}; }
 Part fixed(std::string text) {
@@ -40,8 +46,14 @@ Part fixed(std::string text) {
 }
 
 std::string entry_text(const Kernel& kernel, std::string_view entry) {
-  return ".visible .entry " + std::string(entry) + "(.param .u64 out, .param .u64 in)\n{\n" +
-         kernel.body + "}\n";
+  std::string text = ".visible .entry " + std::string(entry) + "(.param .u64 out, .param .u64 in";
+  for (std::size_t i = 0; i < kernel.launch.maps.size(); ++i)
+    text += ", .param .align 64 .b8 map" + std::to_string(i) + "[128]";
+  text += ")\n";
+  if (kernel.launch.cluster > 1)
+    text += ".explicitcluster\n.reqnctapercluster " + std::to_string(kernel.launch.cluster) +
+            ", 1, 1\n";
+  return text + "{\n" + kernel.body + "}\n";
 }
 
 std::string Kernel::module_text(std::string_view entry) const {
@@ -83,17 +95,35 @@ std::string Writer::address(const char* base, unsigned bytes) {
 
 std::string Writer::input_area(unsigned bytes, const std::string& contents) {
   std::string at = address("%in", bytes), name = declare(Type::b64);
-  input_.resize((input_.size() + 127) / 128 * 128);
-  line("add.s64 " + name + ", " + at + ", " + std::to_string(input_.size()) + ";");
-  input_ += contents;
+  line("add.s64 " + name + ", " + at + ", " + std::to_string(place_input(contents)) + ";");
   return name;
 }
 
 std::string Writer::output_area(unsigned bytes) {
   std::string at = address("%out", bytes), name = declare(Type::b64);
-  output_ = (output_ + 127) / 128 * 128;
-  line("add.s64 " + name + ", " + at + ", " + std::to_string(output_) + ";");
-  output_ += std::size_t{bytes} * count();
+  std::size_t place = place_output(std::size_t{bytes} * count());
+  line("add.s64 " + name + ", " + at + ", " + std::to_string(place) + ";");
+  return name;
+}
+
+std::size_t Writer::place_input(const std::string& contents) {
+  std::size_t place = (input_.size() + 127) / 128 * 128;
+  input_.resize(place);
+  input_ += contents;
+  return place;
+}
+
+std::size_t Writer::place_output(std::size_t bytes) {
+  std::size_t place = (output_ + 127) / 128 * 128;
+  output_ = place + bytes;
+  return place;
+}
+
+std::string Writer::map(const TensorMap& map, bool of_output) {
+  std::string name = declare(Type::b64);
+  line("mov.b64 " + name + ", map" + std::to_string(kernel_.launch.maps.size()) + ";");
+  line("cvta.param.u64 " + name + ", " + name + ";");
+  kernel_.launch.maps.push_back({map, of_output});
   return name;
 }
 

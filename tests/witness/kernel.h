@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/witness/instance.h"
+#include "tests/witness/launch.h"
 #include "tests/witness/vectors.h"
 
 namespace lathe::ptx::witness {
@@ -23,6 +24,7 @@ struct Kernel {
   std::uint32_t vectors = 0;  // Operand vectors: executions of the instruction that are compared.
   std::string input;
   std::uint32_t output_bytes = 0;
+  Launch launch;
 
   /// The whole module, with this kernel as its only entry.
   std::string module_text(std::string_view entry = "w") const;
@@ -43,6 +45,9 @@ struct Part {
   std::string text;
 };
 using Operands = std::vector<Part>;
+
+/// "{%x1, %x2}"
+std::string braced(const std::vector<std::string>& names);
 
 Part in(Type type, Use use = Use::value);
 Part out(Type type);
@@ -68,6 +73,13 @@ class Writer {
   /// Registers with the byte address of this thread's room of `bytes` in a new area.
   std::string input_area(unsigned bytes, const std::string& contents);
   std::string output_area(unsigned bytes);
+  /// Where `contents` begin in the input, and so many new bytes in the output: a multiple of 128.
+  std::size_t place_input(const std::string& contents);
+  std::size_t place_output(std::size_t bytes);
+  /// The launch is one of clusters of so many blocks.
+  void cluster(std::uint32_t blocks) { kernel_.launch.cluster = blocks; }
+  /// A register with the generic address of a new parameter, the tensor map.
+  std::string map(const TensorMap& map, bool of_output = false);
   /// Draws the columns' contents and finishes.
   Kernel finish(std::uint64_t seed, std::uint32_t vectors);
 
@@ -101,11 +113,17 @@ std::vector<Kernel> matrix_kernels(const Instance& instance);
 std::vector<Kernel> memory_kernels(const Instance& instance);
 std::vector<Kernel> shared_kernels(const Instance& instance);
 std::vector<Kernel> warpgroup_kernels(const Instance& instance);
+std::vector<Kernel> sparse_kernels(const Instance& instance);
+std::vector<Kernel> fragment_kernels(const Instance& instance);
 std::vector<Kernel> address_kernels(const Instance& instance);
+std::vector<Kernel> cluster_kernels(const Instance& instance);
+std::vector<Kernel> tensor_kernels(const Instance& instance);
+std::vector<Kernel> map_kernels(const Instance& instance);
 std::vector<Kernel> stack_kernels(const Instance& instance);
 std::vector<Kernel> wait_kernels(const Instance& instance);
 
-/// All kernels of the table for sm_90a; `rows` none: of every row.
-std::vector<Kernel> all_kernels(std::string_view opcode = "");
+/// All kernels of the table for sm_90a; of some opcodes with commas between them, of all where it
+/// is empty.
+std::vector<Kernel> all_kernels(std::string_view opcodes = "");
 
 }  // namespace lathe::ptx::witness

@@ -109,6 +109,9 @@ Replayed compare(const Record& record, const std::string& ours) {
 Replayed run(const Archive& archive, const Record& record, std::string& output) {
   Kernel kernel;
   kernel.variables = record.variables, kernel.body = record.body;
+  Result<Launch> launch = read_launch(record.launch);
+  if (!launch) return {Agreement::failed, launch.error().what};
+  kernel.launch = *launch;
   Parsed parsed = parse(kernel.module_text(), "witness.ptx");
   if (!parsed.errors.empty())
     return {Agreement::failed, "does not parse: " + parsed.errors[0].what};
@@ -119,6 +122,7 @@ Replayed run(const Archive& archive, const Record& record, std::string& output) 
   RunRequest request;
   request.program = &*program;
   request.shape.grid[0] = record.blocks, request.shape.block[0] = record.threads;
+  request.shape.cluster[0] = launch->cluster;
   request.steps_max = 100000;
   request.parameters.resize(program->parameter_bytes);
   std::string* buffers[] = {&output, &input};
@@ -127,6 +131,14 @@ Replayed run(const Archive& archive, const Record& record, std::string& output) 
     request.buffers.push_back({{i == 0 ? "out" : "in", address, buffers[i]->size(), true},
                                std::as_writable_bytes(std::span(*buffers[i]))});
     std::memcpy(request.parameters.data() + program->parameters[i].offset, &address, 8);
+  }
+  for (std::size_t i = 0; i < launch->maps.size(); ++i) {
+    auto [map, of_output] = launch->maps[i];
+    map.address += request.buffers[of_output ? 0 : 1].buffer.address;
+    Result<TensorMapBytes> bytes = encode_tensor_map(map);
+    if (!bytes) return {Agreement::failed, bytes.error().what};
+    std::memcpy(request.parameters.data() + program->parameters[2 + i].offset, bytes->data(),
+                bytes->size());
   }
   RunResult result = run_bits(request);
   if (result.trap)

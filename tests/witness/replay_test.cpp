@@ -122,12 +122,13 @@ TEST_CASE("the manual's bound is a bound: an approximation that is far off is re
 TEST_CASE("a cut or foreign archive is refused") {
   Archive small;
   small.inputs = {"abcd"};
-  small.records.push_back({"n", "add.s32", "", "ret;", 1, 32, 32, 0, "efgh"});
+  small.records.push_back({"n", "add.s32", "", "ret;", 1, 32, 32, 0, "efgh", "2"});
   std::string bytes = pack(small);
   REQUIRE(unpack(bytes));
   CHECK(unpack(bytes)->records[0].output == "efgh");
+  CHECK(unpack(bytes)->records[0].launch == "2");
   CHECK_FALSE(unpack(bytes.substr(0, bytes.size() - 3)));
-  CHECK_FALSE(unpack("lathe witness 2\n" + bytes.substr(16)));
+  CHECK_FALSE(unpack("lathe witness 3\n" + bytes.substr(16)));
   small.records[0].input = 1;
   CHECK_FALSE(unpack(pack(small)));
 }

@@ -2,7 +2,8 @@
 
 `python3 tests/witness/run.py --from FOLDER --out $OUT` reads what `witness_bench make FOLDER` made and
 appends each kernel's number, length and output bytes to results.bin. A kernel that ends its process
-is noted as failed and the next process goes on behind it; a second call goes on where one stopped.
+or hangs is noted as failed and the next process goes on behind it; a second call goes on where one
+stopped. Clusters are in the cubin; tensor maps are made here, by the driver.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ class Driver:
                 "cuMemcpyHtoD_v2": [u64, ptr, size], "cuMemcpyDtoH_v2": [ptr, u64, size],
                 "cuMemsetD8_v2": [u64, ctypes.c_ubyte, size], "cuModuleLoadData": [ptr, ptr],
                 "cuModuleGetFunction": [ptr, ptr, ctypes.c_char_p], "cuModuleUnload": [ptr],
-                "cuLaunchKernel": [ptr] + [u32] * 7 + [ptr, ptr, ptr], "cuCtxSynchronize": []}.items():
+                "cuLaunchKernel": [ptr] + [u32] * 7 + [ptr, ptr, ptr], "cuCtxSynchronize": [],
+                "cuTensorMapEncodeTiled": [ptr, u32, u32, u64] + [ptr] * 4 + [u32] * 4,
+                "cuTensorMapEncodeIm2col": [ptr, u32, u32, u64] + [ptr] * 4 + [u32, u32, ptr] +
+                                           [u32] * 4}.items():
             function = getattr(self.lib, name)
             function.argtypes, function.restype = arguments, ctypes.c_int
         self.call("cuInit", 0)
@@ -61,7 +65,40 @@ class Kernel:
     def __init__(self, line: str):
         number, self.module, self.entry, *rest = line.split()
         self.number = int(number)
-        self.blocks, self.threads, self.input, self.output_bytes = map(int, rest)
+        self.blocks, self.threads, self.input, self.output_bytes = map(int, rest[:4])
+        # The cubin has the cluster's blocks; behind them stand tensor maps (launch.h).
+        self.maps = [[int(n) for n in text.split(",")] for text in rest[4].split("/")[1:]]
+
+
+# tensormap.replace and our maps number the types so; the driver has its own order.
+DRIVER_TYPES = [0, 1, 2, 3, 4, 5, 6, 7, 10, 8, 9, 11, 12, 13, 14, 15]
+
+
+def encode_map(driver: Driver, numbers: list[int], buffers: list[int]) -> ctypes.Array:
+    """The driver's 128 bytes for the numbers of a map, which launch.cpp writes."""
+    take = iter(numbers)
+    of_output, offset, kind, rank = (next(take) for _ in range(4))
+
+    def array(element, count, used):
+        return (element * max(used, 1))(*[next(take) for _ in range(count)][:max(used, 0)])
+
+    dims = array(ctypes.c_uint64, 5, rank)
+    strides = array(ctypes.c_uint64, 4, rank - 1)
+    box, steps = array(ctypes.c_uint32, 5, rank), array(ctypes.c_uint32, 5, rank)
+    interleave, swizzle, nan_fill, mode = (next(take) for _ in range(4))
+    lower, upper = array(ctypes.c_int32, 3, rank - 2), array(ctypes.c_int32, 3, rank - 2)
+    channels, pixels = next(take), next(take)
+    room = ctypes.create_string_buffer(128 + 64)
+    place = (ctypes.addressof(room) + 63) // 64 * 64
+    address = buffers[0 if of_output else 1] + offset
+    tail = [interleave, swizzle, 0, nan_fill]
+    if mode == 0:
+        driver.call("cuTensorMapEncodeTiled", place, DRIVER_TYPES[kind], rank, address, dims, strides,
+                    box, steps, *tail)
+    else:
+        driver.call("cuTensorMapEncodeIm2col", place, DRIVER_TYPES[kind], rank, address, dims, strides,
+                    lower, upper, channels, pixels, steps, *tail)
+    return (ctypes.c_char * 128).from_buffer_copy(ctypes.string_at(place, 128))
 
 
 def done_numbers(path: Path) -> set[int]:
@@ -101,8 +138,14 @@ def work(folder: Path, out: Path) -> None:
             offset, size = places[kernel.input]
             driver.call("cuMemcpyHtoD_v2", source, inputs[offset:offset + size], size)
             driver.call("cuMemsetD8_v2", sink, 0, kernel.output_bytes)
-            cells = [ctypes.c_uint64(sink), ctypes.c_uint64(source)]
-            pointers = (ctypes.c_void_p * 2)(
+            try:
+                maps = [encode_map(driver, numbers, [sink, source]) for numbers in kernel.maps]
+            except RuntimeError as refusal:
+                print(f"kernel {kernel.number}: {refusal}", flush=True)
+                results.write(struct.pack("<II", kernel.number, 0xFFFFFFFF))
+                continue
+            cells = [ctypes.c_uint64(sink), ctypes.c_uint64(source)] + maps
+            pointers = (ctypes.c_void_p * len(cells))(
                 *(ctypes.cast(ctypes.pointer(c), ctypes.c_void_p) for c in cells))
             driver.call("cuLaunchKernel", function, kernel.blocks, 1, 1, kernel.threads, 1, 1, 0,
                         None, pointers, None)
@@ -113,6 +156,20 @@ def work(folder: Path, out: Path) -> None:
             results.flush()
 
 
+def watched(command: list[str], current: Path, end: float) -> int | None:
+    """The exit status; -1 where one kernel has taken too long, None where the time is over."""
+    begin = time.time()
+    with subprocess.Popen(command) as process:
+        while process.poll() is None:
+            time.sleep(0.05)
+            moved = max(begin, current.stat().st_mtime if current.exists() else 0)
+            if time.time() > end or time.time() > moved + (30 if moved == begin else 8):
+                process.kill()
+                process.wait()
+                return None if time.time() > end else -1
+        return process.returncode
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--from", dest="folder", type=Path, required=True)
@@ -121,17 +178,20 @@ def main() -> None:
     parser.add_argument("--work", action="store_true")
     options = parser.parse_args()
     if options.work:
-        work(options.folder, options.out)
+        try:
+            work(options.folder, options.out)
+        except RuntimeError as failure:
+            sys.exit(f"witness: {failure}")
         return
     end, failures = time.time() + options.seconds, 0
     while time.time() < end:
         command = [sys.executable, __file__, "--from", str(options.folder), "--out", str(options.out),
                    "--work"]
         before = len(done_numbers(options.out / "results.bin"))
-        try:
-            status = subprocess.run(command, timeout=20 + 60, check=False).returncode
-        except subprocess.TimeoutExpired:
-            status = -1
+        status = watched(command, options.out / "current", end)
+        if status is None:
+            print("no time is left", flush=True)
+            break
         if status == 0:
             break
         current = options.out / "current"

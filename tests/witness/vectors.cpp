@@ -298,4 +298,9 @@ std::uint64_t matrix_element(Type type, unsigned kind, std::uint64_t seed, std::
   }
 }
 
+std::uint64_t near_extreme(std::uint64_t r) {
+  std::uint64_t away = (r >> 8) & ones(4 + static_cast<unsigned>(r % 14));
+  return (r >> 40 & 1) != 0 ? 0x7FFFFFFFu - away : 0x80000000u + away;
+}
+
 }  // namespace lathe::ptx::witness

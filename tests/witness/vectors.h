@@ -39,4 +39,7 @@ std::vector<std::vector<std::uint64_t>> operand_vectors(std::span<const Column> 
 std::uint64_t matrix_element(Type type, unsigned kind, std::uint64_t seed, std::uint64_t index);
 inline constexpr unsigned matrix_kinds = 6;
 
+/// An s32 from which a sum leaves the range, on either side; how far it is away is drawn too.
+std::uint64_t near_extreme(std::uint64_t r);
+
 }  // namespace lathe::ptx::witness

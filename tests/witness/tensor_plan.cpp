@@ -1,0 +1,233 @@
+// Tensors, boxes and where they lie.
+
+#include "tests/witness/tensor_plan.h"
+
+namespace lathe::ptx::witness {
+namespace {
+
+constexpr std::string_view map_type_names[] = {
+    "u8",  "u16",     "u32", "s32",  "u64",  "s64",     "f16",
+    "f32", "f32.ftz", "f64", "bf16", "tf32", "tf32.ftz"};
+constexpr unsigned row_bytes = 160, row_pitch = 176;
+constexpr int past = 1000;
+
+std::string name_of(MapType type) {
+  return std::string(map_type_names[static_cast<std::size_t>(type)]);
+}
+
+/// The tensor alone: rows of 160 bytes, padded as the rows of a plane and its planes are. Each
+/// stride is a multiple of the one before, as the driver's manual wants it.
+TensorMap tensor(unsigned rank, MapType type) {
+  TensorMap map;
+  map.rank = rank;
+  map.type = type;
+  map.dims = {row_bytes / map.element_bytes(), rank == 2 ? 12u : 5u, 4, 3, 2};
+  std::uint64_t stride = row_pitch;
+  for (unsigned i = 1; i < 5; ++i) {
+    if (i >= rank) map.dims[i] = 0;
+    map.strides[i - 1] = i < rank ? stride : 0;
+    stride *= map.dims[i] + (i < 3 ? 1 : 0);
+  }
+  return map;
+}
+
+TensorPlan with(TensorPlan plan, const std::string& variant) {
+  plan.variant = variant;
+  return plan;
+}
+
+TensorPlan at(TensorPlan plan, const std::string& variant, std::array<int, 5> first) {
+  plan.variant = variant;
+  plan.first = first;
+  for (unsigned i = plan.rank(); i < 5; ++i) plan.first[i] = 0;
+  return plan;
+}
+
+std::array<int, 5> below() { return {-3, -1, -1, -1, -1}; }
+/// Across the far border of every dimension.
+std::array<int, 5> above(const TensorMap& map) {
+  std::array<int, 5> first{};
+  for (unsigned i = 0; i < map.rank; ++i) first[i] = static_cast<int>(map.dims[i]) - 1;
+  first[0] -= 2;
+  return first;
+}
+
+void add_swizzles(std::vector<TensorPlan>& plans, unsigned rank, bool im2col, bool places) {
+  for (MapSwizzle swizzle : {MapSwizzle::bytes32, MapSwizzle::bytes64, MapSwizzle::bytes128}) {
+    std::string bytes = std::to_string(16u << static_cast<unsigned>(swizzle));
+    TensorPlan plan = im2col ? im2col_plan(rank, MapType::f16, swizzle)
+                             : tiled_plan(rank, MapType::f16, swizzle);
+    plans.push_back(with(plan, "swizzle " + bytes));
+    for (unsigned place : {128u, 384u, 640u}) {
+      if (!places) continue;
+      plan.place = place;
+      plans.push_back(with(plan, "swizzle " + bytes + " at " + std::to_string(place)));
+    }
+  }
+}
+
+/// Every second or third element of each dimension but the first.
+void add_steps(std::vector<TensorPlan>& plans, TensorPlan plan) {
+  for (std::uint32_t step : {2u, 3u}) {
+    for (unsigned i = 1; i < plan.rank(); ++i) plan.map.element_strides[i] = step;
+    plan.first = {2, 0, 0, 0, 0};
+    plans.push_back(with(plan, "of every element that is a multiple of " + std::to_string(step)));
+  }
+}
+
+void add_types(std::vector<TensorPlan>& plans, bool im2col, unsigned rank) {
+  for (unsigned i = 0; i < std::size(map_type_names); ++i) {
+    auto type = static_cast<MapType>(i);
+    TensorPlan plan = im2col ? im2col_plan(rank, type) : tiled_plan(rank, type);
+    plan = at(plan, name_of(type), below());
+    plans.push_back(plan);
+    if (!plan.map.is_float()) continue;
+    plan.edges = true;
+    plans.push_back(with(plan, name_of(type) + " edges"));
+    plan.map.nan_fill = true;
+    plans.push_back(with(plan, name_of(type) + " with NaN outside"));
+  }
+}
+
+/// A walk that starts at the far end of a row of pixels and goes on in the next image.
+void add_walks(std::vector<TensorPlan>& plans, unsigned rank) {
+  TensorPlan plan = im2col_plan(rank, MapType::u16);
+  for (unsigned i = 0; i + 2 < rank; ++i) plan.offsets[i] = 2 - i;
+  plans.push_back(with(plan, "with offsets"));
+  plan.first = above(plan.map);
+  plan.first[rank - 1] -= 1;
+  for (unsigned i = 0; i + 2 < rank; ++i) plan.first[1 + i] += plan.map.upper[i];
+  plans.push_back(with(plan, "into the next image"));
+  plan.first[rank - 1] += 1;
+  plans.push_back(with(plan, "beyond the last image"));
+  TensorPlan steps = im2col_plan(rank, MapType::u16);
+  steps.map.element_strides[1] = 2;
+  plans.push_back(with(steps, "of every other pixel"));
+  if (rank > 3) {
+    steps.map.element_strides[2] = 3;
+    plans.push_back(with(steps, "of every other pixel in every third row"));
+  }
+}
+
+}  // namespace
+
+std::size_t TensorPlan::tensor_bytes() const {
+  std::size_t bytes = row_pitch;
+  if (map.rank > 1) bytes = map.strides[map.rank - 2] * map.dims[map.rank - 1];
+  return (bytes + 2047) / 2048 * 2048;
+}
+
+unsigned TensorPlan::box_bytes() const {
+  if (map.mode == MapMode::im2col) return map.channels * map.element_bytes() * map.pixels;
+  unsigned bytes = map.box[0] * map.element_bytes();
+  for (unsigned i = 1; i < map.rank; ++i)
+    bytes *= (map.box[i] + map.element_strides[i] - 1) / map.element_strides[i];
+  return bytes;
+}
+
+Type element_type(MapType type) {
+  constexpr Type types[] = {Type::u8,  Type::u16, Type::u32, Type::s32, Type::u64,  Type::s64,
+                            Type::f16, Type::f32, Type::f32, Type::f64, Type::bf16, Type::f32,
+                            Type::f32};
+  return types[static_cast<std::size_t>(type)];
+}
+
+unsigned dimensions_of(const Instance& instance) {
+  for (char digit = '1'; digit <= '5'; ++digit)
+    if (instance.has(std::string{digit, 'd'})) return static_cast<unsigned>(digit - '0');
+  return 0;
+}
+
+TensorPlan tiled_plan(unsigned rank, MapType type, MapSwizzle swizzle) {
+  TensorPlan plan;
+  plan.map = tensor(rank, type);
+  plan.map.swizzle = swizzle;
+  unsigned span = swizzle == MapSwizzle::none ? 64 : 16u << static_cast<unsigned>(swizzle);
+  plan.map.box = {span / plan.map.element_bytes(), rank == 2 ? 8u : 3u, 2, 2, 2};
+  for (unsigned i = rank; i < 5; ++i) plan.map.box[i] = 0;
+  return at(plan, "within", {2, 1, 1, 1, 0});
+}
+
+TensorPlan im2col_plan(unsigned rank, MapType type, MapSwizzle swizzle) {
+  TensorPlan plan;
+  plan.map = tensor(rank, type);
+  plan.map.mode = MapMode::im2col;
+  plan.map.swizzle = swizzle;
+  unsigned span = swizzle == MapSwizzle::none ? 64 : 16u << static_cast<unsigned>(swizzle);
+  plan.map.channels = span / plan.map.element_bytes();
+  plan.map.pixels = 18;
+  constexpr std::int16_t lowers[] = {-1, -2, 0}, uppers[] = {-1, 1, -1};
+  for (unsigned i = 0; i + 2 < rank; ++i) {
+    plan.map.lower[i] = lowers[i], plan.map.upper[i] = uppers[i];
+    plan.offsets.push_back(0);
+  }
+  std::array<int, 5> first{2, -1, -2, 0, 0};
+  first[rank - 1] = 0;
+  return at(plan, "from the corner", first);
+}
+
+std::vector<TensorPlan> load_plans(unsigned rank, bool im2col, bool all) {
+  std::vector<TensorPlan> plans;
+  TensorPlan plan = im2col ? im2col_plan(rank, MapType::u16) : tiled_plan(rank, MapType::u16);
+  plans.push_back(plan);
+  plans.push_back(at(plan, "across the near borders", im2col ? plan.first : below()));
+  if (im2col) plans.back().first[0] = -3, plans.back().first[1] += 1;
+  if (!all) return plans;
+  if (im2col) {
+    add_walks(plans, rank);
+  } else {
+    plans.push_back(at(plan, "across the far borders", above(plan.map)));
+    plans.push_back(at(plan, "beyond", {past, past, past, past, past}));
+    if (rank > 1) add_steps(plans, plan);
+  }
+  if (rank > 1) add_swizzles(plans, rank, im2col, !im2col && rank == 2);
+  if (rank == (im2col ? 4 : 2)) add_types(plans, im2col, rank);
+  if (!im2col && rank == 2) {
+    plans.push_back(with(plan, "into the next block"));
+    plans.back().to_neighbour = true;
+  }
+  return plans;
+}
+
+std::vector<TensorPlan> store_plans(unsigned rank, bool im2col, bool all) {
+  std::vector<TensorPlan> plans;
+  TensorPlan plan = im2col ? im2col_plan(rank, MapType::u16) : tiled_plan(rank, MapType::u16);
+  plans.push_back(plan);
+  plans.push_back(at(plan, "across the near borders", im2col ? plan.first : below()));
+  if (im2col) plans.back().first[0] = -3, plans.back().first[1] += 1;
+  if (!all) return plans;
+  if (im2col) {
+    add_walks(plans, rank);
+    for (TensorPlan& each : plans) each.offsets.assign(each.offsets.size(), 0);
+  } else {
+    plans.push_back(at(plan, "across the far borders", above(plan.map)));
+    plans.push_back(at(plan, "beyond", {past, past, past, past, past}));
+    if (rank > 1) add_steps(plans, plan);
+  }
+  if (rank > 1) add_swizzles(plans, rank, im2col, false);
+  if (rank == (im2col ? 4 : 2)) add_types(plans, im2col, rank);
+  std::erase_if(plans, [](const TensorPlan& each) { return each.map.nan_fill; });
+  return plans;
+}
+
+std::vector<TensorPlan> reduction_plans(unsigned rank, bool im2col, bool all,
+                                        std::string_view operation) {
+  using enum MapType;
+  std::vector<MapType> types{u32, u64, s32, s64};
+  if (operation == "add") types = {u32, s32, u64, f32, f64, f16, bf16};
+  if (operation == "min" || operation == "max") types = {u32, s32, u64, s64, f16, bf16};
+  if (operation == "inc" || operation == "dec") types = {u32};
+  if (!all) types.resize(1);
+  std::vector<TensorPlan> plans;
+  for (MapType type : types) {
+    TensorPlan plan = im2col ? im2col_plan(rank, type) : tiled_plan(rank, type);
+    plan.edges = true;
+    plans.push_back(with(plan, name_of(type)));
+    plans.push_back(im2col ? plan : at(plan, "", below()));
+    if (im2col) plans.back().first[0] = -3;
+    plans.back().variant = name_of(type) + " across the near borders";
+  }
+  return plans;
+}
+
+}  // namespace lathe::ptx::witness
