@@ -46,6 +46,8 @@ bool Decoder::asynchronous(const FormMatch& match) {
     }
     case Effect::store_async:
       return store_async(match);
+    case Effect::discard:
+      return discard(match);
     case Effect::fill:
       return fill(match);
     case Effect::launch_control:

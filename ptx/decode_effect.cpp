@@ -130,8 +130,6 @@ bool Decoder::effect(const FormMatch& match) {
       return idle(match);
     case Effect::stack:
       return stack(match);
-    case Effect::discard:
-      return discard(match);
     case Effect::unmodelled:
       return without_meaning(match);
     case Effect::commit_async:
