@@ -225,10 +225,11 @@ bool Decoder::bulk_copy(const FormMatch& match) {
   return true;
 }
 
-/// st.async and red.async: `[a], b, [mbarrier]`.
+/// st.async and red.async: `[a], b, [mbarrier]`; into global memory, releasing, `[a], b`.
 bool Decoder::store_async(const FormMatch& match) {
   AsyncForm form;
-  form.move = AsyncForm::Move::to_cluster;
+  bool releases = has("release");
+  form.move = releases ? AsyncForm::Move::to_global : AsyncForm::Move::to_cluster;
   form.reduces = now_->opcode == "red";
   form.type = match.form.type;
   Address to;
@@ -245,8 +246,9 @@ bool Decoder::store_async(const FormMatch& match) {
     if (error_) return false;
   }
   if (!tells && count > 1) return complain("the mbarrier is missing");
-  // The assembler takes it without its mbarrier; nobody says what it does then.
-  if (!tells || match.effect == Effect::unmodelled) {
+  // The assembler takes one without its mbarrier, and one with where there is none to tell; nobody
+  // says what they do then.
+  if (tells == releases || match.effect == Effect::unmodelled) {
     emit(Effect::unmodelled, match.form);
     return true;
   }
@@ -255,7 +257,7 @@ bool Decoder::store_async(const FormMatch& match) {
   for (Slot& slot : work) slot = scratch(width);
   Operation& op = emit_async(match.effect, match, std::move(form));
   op.address = to;
-  op.space = Space::cluster;
+  op.space = !releases ? Space::cluster : has("global") ? Space::global : Space::generic;
   op.element_bytes = static_cast<std::uint8_t>(width_of(match.form.type) / 8);
   op.element_count = static_cast<std::uint8_t>(count);
   op.places = {work[0].place, work[0].place, work[1].place, work[2].place, work[2].place};

@@ -363,6 +363,9 @@ class Machine {
   void bulk_commit(Warp& warp, const Operation& op, Mask active);
   void bulk_wait(Warp& warp, const Operation& op, Mask active);
   void store_async(Warp& warp, const Operation& op, Mask active);
+  void release_async(Warp& warp, const Operation& op, Mask active);
+  void launch_store(Warp& warp, const Operation& op, unsigned lane, const Location& at,
+                    std::optional<std::uint64_t> barrier);
   void tensor_map(Warp& warp, const Operation& op, Mask active);
 
   // machine_tensor.h

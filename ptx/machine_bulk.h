@@ -30,7 +30,7 @@ bool Machine<D, O>::resolve_signal(Warp& warp, const Operation& op, unsigned lan
   copy.ranks = {copy.shared_rank};
   // A pair's mbarrier may be that of either block: bit 24 of its address says which.
   copy.signals_own = false;
-  if (form.group == 1 && at.rank != copy.shared_rank && form.move != AsyncForm::Move::to_cluster) {
+  if (form.group == 1 && at.rank != copy.shared_rank) {
     trap(TrapKind::bad_operand, "a copy and its mbarrier lie in different blocks", op, lane,
          where[lane]);
     return false;
@@ -334,14 +334,44 @@ void Machine<D, O>::bulk_wait(Warp& warp, const Operation& op, Mask active) {
   }
 }
 
-/// st.async, red.async: the value is taken now, and lands when the schedule says.
+/// st.async, red.async: the value is taken now, and lands when the schedule says; `barrier` is told
+/// of its bytes.
+template <class D, class O>
+void Machine<D, O>::launch_store(Warp& warp, const Operation& op, unsigned lane, const Location& at,
+                                 std::optional<std::uint64_t> barrier) {
+  unsigned each = op.element_bytes, bytes = each * op.element_count;
+  const Slot* slots = program_.slots.data() + op.slot_begin;
+  auto value = std::make_shared<Region>(d_.make_region(bytes));
+  for (unsigned i = 0; i < op.element_count; ++i)
+    d_.write(*value, i * each, warp.lanes, slots[i].cell(lane), each);
+  Flight flight;
+  flight.warp = now_warp_;
+  flight.lane = lane;
+  flight.carry_out = [this, at, value, bytes, barrier, lane, &op, &warp] {
+    if (!program_.async_forms[op.matrix].reduces) {
+      d_.transfer(*at.region, at.offset, *value, 0, bytes);
+    } else {
+      auto cell = [&](std::size_t place) {
+        return Slot{op.places[place], static_cast<std::uint8_t>(bytes)}.cell(lane);
+      };
+      d_.read(*value, 0, warp.lanes, cell(3), bytes);
+      d_.read(*at.region, at.offset, warp.lanes, cell(1), bytes);
+      combine(warp.lanes, op, lane, at.space == Space::global);
+      d_.write(*at.region, at.offset, warp.lanes, cell(2), bytes);
+    }
+    if (barrier) arrive(*barrier, 0, bytes);
+  };
+  launch(std::move(flight));
+}
+
+/// Into another block's shared memory, whose mbarrier learns of it.
 template <class D, class O>
 void Machine<D, O>::store_async(Warp& warp, const Operation& op, Mask active) {
   const AsyncForm& form = program_.async_forms[op.matrix];
-  unsigned each = op.element_bytes, bytes = each * op.element_count;
+  if (form.move == AsyncForm::Move::to_global) return release_async(warp, op, active);
+  unsigned bytes = op.element_bytes * op.element_count;
   Addresses to{};
   if (!addresses_of(warp, op, op.address, active, to)) return;
-  const Slot* slots = program_.slots.data() + op.slot_begin;
   for (unsigned lane = 0; lane < lane_count && !trap_; ++lane) {
     if ((active >> lane & 1) == 0) continue;
     BulkCopy copy;
@@ -363,29 +393,32 @@ void Machine<D, O>::store_async(Warp& warp, const Operation& op, Mask active) {
                   form.reduces ? AccessKind::atomic : AccessKind::write);
       tell_completion(op, lane, key);
     }
-    auto value = std::make_shared<Region>(d_.make_region(bytes));
-    for (unsigned i = 0; i < op.element_count; ++i)
-      d_.write(*value, i * each, warp.lanes, slots[i].cell(lane), each);
     if (run_.schedule != AsyncSchedule::at_issue && !form.reduces)
       d_.poison(*at.region, at.offset, bytes);
-    Flight flight;
-    flight.warp = now_warp_;
-    flight.lane = lane;
-    flight.carry_out = [this, at, value, bytes, key, lane, &op, &warp, reduces = form.reduces] {
-      if (!reduces) {
-        d_.transfer(*at.region, at.offset, *value, 0, bytes);
-      } else {
-        auto cell = [&](std::size_t place) {
-          return Slot{op.places[place], static_cast<std::uint8_t>(bytes)}.cell(lane);
-        };
-        d_.read(*value, 0, warp.lanes, cell(3), bytes);
-        d_.read(*at.region, at.offset, warp.lanes, cell(1), bytes);
-        combine(warp.lanes, op, lane, false);
-        d_.write(*at.region, at.offset, warp.lanes, cell(2), bytes);
-      }
-      arrive(key, 0, bytes);
-    };
-    launch(std::move(flight));
+    launch_store(warp, op, lane, at, key);
+  }
+}
+
+/// Into global memory: a strong store that nobody waits for. It lands whole, so that who reads
+/// before sees the old value.
+template <class D, class O>
+void Machine<D, O>::release_async(Warp& warp, const Operation& op, Mask active) {
+  // Not even its own thread's next access is ordered behind it, which no clock here can say.
+  if constexpr (O::active)
+    return trap(TrapKind::unsupported, "the order of an asynchronous store that releases", op,
+                first_lane(active));
+  Addresses to{};
+  if (!addresses_of(warp, op, op.address, active, to)) return;
+  for (unsigned lane = 0; lane < lane_count && !trap_; ++lane) {
+    if ((active >> lane & 1) == 0) continue;
+    Location at;
+    if (to[lane] % op.element_bytes != 0)
+      return trap(TrapKind::misaligned, "a store is not aligned", op, lane, to[lane]);
+    if (!locate(op.space, to[lane], op.element_bytes, true, op, lane, at)) return;
+    if (at.space != Space::global)
+      return trap(TrapKind::bad_operand, "a store that releases is for global memory alone", op,
+                  lane, to[lane]);
+    launch_store(warp, op, lane, at, std::nullopt);
   }
 }
 

@@ -54,9 +54,9 @@ PTX_EFFECT("red.async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::b
 PTX_EFFECT("red.async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::bytes.add.type [a],"
         " b{, [c]}", any_of(u32, s32, u64), 0, since(81, 90), store_async)
 PTX_EFFECT("red.async.release(.gpu|.sys){.global}.add.type [a], b{, [c]}", words_and_longs, 0,
-        only_on(87, 100), unmodelled)
+        only_on(87, 100), store_async)
 PTX_EFFECT("red.async.mmio.release.sys{.global}.add.type [a], b{, [c]}", words_and_longs, 0,
-        only_on(87, 100), unmodelled)
+        only_on(87, 100), store_async)
 PTX_EFFECT("vote.sync(.all|.any|.uni).pred d, a, b", 0, 0, since(60, 30), vote)
 PTX_EFFECT("vote.sync.ballot.b32 d, a, b",     0, 0, since(60, 30), vote)
 PTX_EFFECT("vote(.all|.any|.uni).pred d, a",   0, 0, since(12, 20), vote)

@@ -37,11 +37,11 @@ PTX_EFFECT("st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes{.v2}.
 PTX_EFFECT("st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes.v4.type [a], b{, [c]}",
         any_of(b32, u32, s32, f32), 0, since(81, 90), store_async)
 PTX_EFFECT("st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes.type [a], b, [c]",
-        any_of(b128), 0, since(94, 90), unmodelled)
+        any_of(b128), 0, since(94, 90), store_async)
 PTX_EFFECT("st.async.release(.gpu|.sys){.global}.type [a], b{, [c]}", any, 0, only_on(87, 100),
-        unmodelled)
+        store_async)
 PTX_EFFECT("st.async.mmio.release.sys{.global}.type [a], b{, [c]}", any, 0, only_on(87, 100),
-        unmodelled)
+        store_async)
 PTX_EFFECT("st.bulk{.weak}{.shared::cta} [a], b:u64, n", 0, 0, since(86, 100), unmodelled)
 PTX_EFFECT("prefetch{.space}(.L1|.L2|.L2::evict_last|.L2::evict_normal) [a]", 0, 0, since(20, 20),
         prefetch)
