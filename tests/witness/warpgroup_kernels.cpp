@@ -58,10 +58,40 @@ Kernel product_kernel(const Instance& instance, const WarpgroupProduct& product,
   return w.finish(19, warpgroup_threads);
 }
 
+/// Two products in groups of their own: the first is stored while the second may be under way.
+Kernel wait_kernel(const Instance& instance) {
+  const std::string multiply = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 ";
+  const std::string commit = "wgmma.commit_group.sync.aligned;";
+  Writer w(instance.mnemonic(), instance.mnemonic(), 1, warpgroup_threads);
+  w.variable(".shared .align 1024 .b8 tiles[" + std::to_string(2 * tile_bytes) + "];");
+  std::string a_base = w.declare(Type::b32), b_base = w.declare(Type::b32);
+  w.line("mov.u32 " + a_base + ", tiles;");
+  w.line("add.u32 " + b_base + ", " + a_base + ", " + std::to_string(tile_bytes) + ";");
+  fill(w, a_base, tile_bytes, tile("f16", false));
+  fill(w, b_base, tile_bytes, tile("f16", true));
+  std::vector<std::string> seeds = accumulator_seeds(w, "f32");
+  std::vector<std::string> first = accumulators(w, seeds, 4), second = accumulators(w, seeds, 4);
+  std::uint64_t bits = Layout{}.bits();
+  std::string factors =
+      ", " + descriptor(w, a_base, 0, bits) + ", " + descriptor(w, b_base, 0, bits);
+  for (const char* line : {"fence.proxy.async;", "bar.sync 0;", "wgmma.fence.sync.aligned;"})
+    w.line(line);
+  w.line(multiply + braced(first) + factors + ", 1, 1, 1, 0, 0;");
+  w.line(commit);
+  w.line(multiply + braced(second) + factors + ", 1, -1, 1, 0, 0;");
+  w.line(commit);
+  w.line(instance.mnemonic() + " 1;");
+  for (const std::string& name : first) w.store(name, Type::b32);
+  w.line(instance.mnemonic() + " 0;");
+  for (const std::string& name : second) w.store(name, Type::b32);
+  return w.finish(19, warpgroup_threads);
+}
+
 }  // namespace
 
 std::vector<Kernel> warpgroup_kernels(const Instance& instance) {
   if (instance.opcode() != "wgmma" || instance.has("sp")) return {};
+  if (instance.has("wait_group")) return {wait_kernel(instance)};
   auto product = WarpgroupProduct::of(instance);
   if (!product) return {};
   unsigned bits = product->a == "b1" ? 1 : 8 * product->element_bytes();
