@@ -66,7 +66,6 @@ class Verifier {
   void replay_all_blocks();
   std::vector<std::uint64_t> candidate_blocks_of(const std::vector<std::uint64_t>& blocks) const;
   void refute(const Witness& witness, std::string code, std::string reason);
-  void refute_by_input(const Witness& witness, std::string of_value);
   void undecided(std::string code, std::string reason) {
     findings_.decide("undecided", std::move(code), std::move(reason));
   }
