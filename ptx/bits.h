@@ -49,6 +49,7 @@ class Bits : public BitsValues {
   static constexpr bool complains = true;
   /// Meanings cannot fail and have no effect: all lanes are computed, which vectorises.
   static constexpr bool vectorises = true;
+  static constexpr bool tells_one = true;
 
   struct Lanes {
     std::vector<std::byte> bytes;
@@ -226,6 +227,11 @@ class Bits : public BitsValues {
   }
   void poison(Region& region, std::uint64_t offset, std::uint64_t bytes) {
     if (region.defined != nullptr) std::memset(region.defined + offset, 0, bytes);
+  }
+  /// What nobody may rely on, also where memory does not tell what is undefined.
+  void scramble(Region& region, std::uint64_t offset, std::uint64_t bytes) {
+    std::memset(region.bytes + offset, 0x5A, bytes);
+    poison(region, offset, bytes);
   }
   void poke(Region& region, std::uint64_t offset, unsigned bytes, std::uint64_t bits) {
     std::memcpy(region.bytes + offset, &bits, bytes);

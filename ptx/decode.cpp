@@ -278,6 +278,7 @@ Result<Program> Decoder::run() {
       constant.bits += aligned(program_.static_shared_bytes, 16);
     }
   program_.static_shared_bytes = aligned(program_.static_shared_bytes, 16);
+  place_stack();
   Operation end;
   end.effect = Effect::exit;
   end.instruction = function_->instructions.empty() ? 0 : number_;

@@ -46,6 +46,12 @@ bool Decoder::asynchronous(const FormMatch& match) {
     }
     case Effect::store_async:
       return store_async(match);
+    case Effect::discard:
+      return discard(match);
+    case Effect::fill:
+      return fill(match);
+    case Effect::launch_control:
+      return launch_control(match);
     case Effect::tensor_map:
       return tensor_map(match);
     case Effect::tensor_memory:
@@ -126,6 +132,8 @@ bool Decoder::bulk_operands(AsyncForm& form, Address& to, Address& from, bool te
   } else {
     if (!address(operands[0], to) || !address(operands[1], from)) return false;
     form.size = source(operands[next++], Type::u32);
+    for (Slot& end : form.ignored)
+      if (has("ignore_oob")) end = source(operands[next++], Type::u32);
     if (error_) return false;
   }
   if (!stores) {
@@ -225,10 +233,59 @@ bool Decoder::bulk_copy(const FormMatch& match) {
   return true;
 }
 
-/// st.async and red.async: `[a], b, [mbarrier]`.
+/// st.bulk: `[a], size, 0`.
+bool Decoder::fill(const FormMatch& match) {
+  const Operand& zero = now_->operands[2];
+  AsyncForm form;
+  Address to;
+  if (!address(now_->operands[0], to)) return false;
+  form.size = source(now_->operands[1], Type::u64);
+  if (error_) return false;
+  if (zero.kind != Operand::Kind::integer || zero.bits != 0)
+    return complain(zero, "st.bulk writes zeros and nothing else", "write 0");
+  Operation& op = emit_async(match.effect, match, std::move(form));
+  op.address = to;
+  op.space = space_of(*now_);
+  op.access = AccessKind::write;
+  return true;
+}
+
+/// clusterlaunchcontrol.try_cancel: `[answer], [mbarrier]`; .query_cancel: `d, answer`.
+bool Decoder::launch_control(const FormMatch& match) {
+  const std::vector<Operand>& operands = now_->operands;
+  if (!has("try_cancel")) {
+    bool asks = has("is_canceled");
+    std::vector<const Operand*> parts = elements(operands[0]);
+    if (parts.size() != (has("v4") ? 4 : 1))
+      return complain(operands[0], "as many elements as the modifiers say");
+    std::vector<Slot> slots;
+    for (const Operand* part : parts) {
+      slots.push_back(destination(*part, asks ? Type::pred : Type::b32));
+      if (error_) return false;
+    }
+    Slot answer = source(operands[1], Type::b128);
+    if (error_) return false;
+    Operation& op = emit(match.effect, match.form);
+    op.mode = asks ? Mode::any : Mode::index;
+    op.fixed = {slots[0], answer};
+    return true;
+  }
+  AsyncForm form;
+  Address to;
+  if (!address(operands[0], to) || !address(operands[1], form.barrier)) return false;
+  Operation& op = emit_async(match.effect, match, std::move(form));
+  op.address = to;
+  op.space = has("shared::cta") ? Space::shared : Space::generic;
+  op.access = AccessKind::write;
+  op.flag = has("multicast::cluster::all");
+  return true;
+}
+
+/// st.async and red.async: `[a], b, [mbarrier]`; into global memory, releasing, `[a], b`.
 bool Decoder::store_async(const FormMatch& match) {
   AsyncForm form;
-  form.move = AsyncForm::Move::to_cluster;
+  bool releases = has("release");
+  form.move = releases ? AsyncForm::Move::to_global : AsyncForm::Move::to_cluster;
   form.reduces = now_->opcode == "red";
   form.type = match.form.type;
   Address to;
@@ -245,8 +302,9 @@ bool Decoder::store_async(const FormMatch& match) {
     if (error_) return false;
   }
   if (!tells && count > 1) return complain("the mbarrier is missing");
-  // The assembler takes it without its mbarrier; nobody says what it does then.
-  if (!tells || match.effect == Effect::unmodelled) {
+  // The assembler takes one without its mbarrier, and one with where there is none to tell; nobody
+  // says what they do then.
+  if (tells == releases || match.effect == Effect::unmodelled) {
     emit(Effect::unmodelled, match.form);
     return true;
   }
@@ -255,7 +313,7 @@ bool Decoder::store_async(const FormMatch& match) {
   for (Slot& slot : work) slot = scratch(width);
   Operation& op = emit_async(match.effect, match, std::move(form));
   op.address = to;
-  op.space = Space::cluster;
+  op.space = !releases ? Space::cluster : has("global") ? Space::global : Space::generic;
   op.element_bytes = static_cast<std::uint8_t>(width_of(match.form.type) / 8);
   op.element_count = static_cast<std::uint8_t>(count);
   op.places = {work[0].place, work[0].place, work[1].place, work[2].place, work[2].place};

@@ -145,9 +145,18 @@ bool Decoder::call(const Instruction& instruction, const Function& callee) {
     branch.cost = CostClass::branch;
     note_uses(around);
   }
+  // What a function allocates on the stack ends with it.
+  bool allocates = std::any_of(callee.instructions.begin(), callee.instructions.end(),
+                               [](const Instruction& each) { return each.opcode == "alloca"; });
+  Slot saved;
+  if (allocates) {
+    saved = {allocate(8), 8};
+    emit_move(saved, stack_pointer());
+  }
   if (!inline_body(callee, std::move(scope))) return false;
   now_ = &instruction;
   number_ = number;
+  if (allocates) restore_stack(saved);
   if (instruction.guard)
     program_.operations[around].target = static_cast<std::uint32_t>(program_.operations.size());
   return true;

@@ -128,6 +128,8 @@ bool Decoder::effect(const FormMatch& match) {
     case Effect::prefetch:
       if (has("bulk")) return prefetch_bulk(match);
       return idle(match);
+    case Effect::stack:
+      return stack(match);
     case Effect::unmodelled:
       return without_meaning(match);
     case Effect::commit_async:
@@ -283,6 +285,19 @@ bool Decoder::memory(const FormMatch& match) {
   op.slot_begin = static_cast<std::uint32_t>(program_.slots.size());
   op.slot_count = static_cast<std::uint16_t>(count);
   program_.slots.insert(program_.slots.end(), slots.begin(), slots.end());
+  return true;
+}
+
+bool Decoder::discard(const FormMatch& match) {
+  if (!plain(match)) return false;
+  if (now_->operands[1].bits != discarded_bytes)
+    return complain(now_->operands[1], "a discard is of 128 bytes");
+  Address where;
+  if (!address(now_->operands[0], where)) return false;
+  Operation& op = emit(match.effect, match.form);
+  op.address = where;
+  op.space = space_of(*now_);
+  op.access = AccessKind::write;
   return true;
 }
 

@@ -123,6 +123,7 @@ bool Decoder::tensor_multiply(const FormMatch& match) {
   form.group = group_of(*now_);
   form.kind = starting(*now_, "kind::");
   form.stationary = has("ws");
+  form.shift = has("ashift");
   Address d;
   std::size_t next = 0;
   if (!tensor_factors(form, d, next)) return false;
@@ -139,7 +140,7 @@ bool Decoder::tensor_multiply(const FormMatch& match) {
   form.accumulate = predicate(operands[next++]);
   if (error_) return false;
   if (next < operands.size() && form.stationary) {
-    source(operands[next++], Type::u64);  // Columns of B that are zero.
+    form.zero_columns = source(operands[next++], Type::u64);
   } else if (next < operands.size() && plain) {
     form.scale_input = static_cast<std::uint32_t>(operands[next].bits);
     if (operands[next].kind != Operand::Kind::integer || form.scale_input > 15 ||

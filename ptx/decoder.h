@@ -53,6 +53,11 @@ class Decoder {
   bool call(const Instruction& instruction, const Function& callee);
   bool bind(const std::vector<Variable>& formal, const Operand* actual, Scope& scope);
   bool inline_body(const Function& callee, Scope scope);
+  /// alloca, stacksave, stackrestore: the stack pointer is a register that the kernel cannot name.
+  bool stack(const FormMatch& match);
+  Slot stack_pointer();
+  void restore_stack(Slot to);
+  void place_stack();
   void protect_guard(std::size_t first);
   void note_uses(std::size_t first);
   Spot allocate(unsigned width);
@@ -84,6 +89,7 @@ class Decoder {
   bool move();
   bool memory(const FormMatch& match);
   bool copy_async();
+  bool discard(const FormMatch& match);
   bool warpgroup_multiply(const FormMatch& match);
   bool warpgroup_metadata(Matrix& sparse);
   std::optional<FragmentShape> warpgroup_slice(const std::vector<Type>& types) const;
@@ -102,6 +108,8 @@ class Decoder {
   bool tile_fits(const AsyncForm& form);
   bool image_offsets(AsyncForm& form, std::size_t& next);
   bool store_async(const FormMatch& match);
+  bool fill(const FormMatch& match);
+  bool launch_control(const FormMatch& match);
   bool tensor_map(const FormMatch& match);
   bool map_address(const FormMatch& match);
   bool cluster_barrier(const FormMatch& match);
@@ -211,6 +219,7 @@ class Decoder {
   std::deque<Operand> named_elements_;
   std::deque<std::string> element_names_;
   Slot carry32_, carry64_;
+  Slot stack_;
   Target target_;
   unsigned isa_version_ = 0;
   const Instruction* now_ = nullptr;

@@ -109,8 +109,7 @@ std::string transposition_rule(const Instruction& instruction) {
     if (operands[i].kind != Operand::Kind::integer || operands[i].bits > 1)
       return "a transposition is 0 or 1";
   const Operand& scale = operands[first - 3];
-  if (scale.kind == Operand::Kind::integer && scale.bits > 1)
-    return "the scale of D is 0 or 1";
+  if (scale.kind == Operand::Kind::integer && scale.bits > 1) return "the scale of D is 0 or 1";
   return "";
 }
 
@@ -128,6 +127,7 @@ std::string result_rule(const Instruction& instruction, const RowText& row) {
   bool computes =
       row.effect == Effect::none || row.effect == Effect::convert || row.effect == Effect::reduce ||
       row.effect == Effect::transpose_matrix || row.effect == Effect::unmodelled ||
+      row.effect == Effect::stack || row.effect == Effect::launch_control ||
       (row.effect == Effect::expand && opcode != "setp") || row.effect == Effect::barrier ||
       row.effect == Effect::active_mask || row.effect == Effect::policy ||
       row.effect == Effect::map_address || row.effect == Effect::load_matrix ||

@@ -47,6 +47,13 @@ concept NotesControl = requires(D& d) {
   d.note_control(0u, std::uint64_t{});
 };
 
+/// A domain that tells of one execution of those that hardware may choose: where a value is
+/// nobody's to know, it takes one.
+template <class D>
+concept TellsOne = requires {
+  requires D::tells_one;
+};
+
 template <class D, class O>
 class Machine {
  public:
@@ -133,6 +140,7 @@ class Machine {
     std::array<Barrier, 16> barriers;
     std::map<std::uint64_t, MemoryBarrier> mbarriers;  // By offset.
     std::optional<TensorMemory> tensor;
+    bool refused = false;  // One of its threads has seen that no cluster was cancelled.
   };
   /// Asynchronous work that the schedule has put off.
   struct Flight {
@@ -340,8 +348,8 @@ class Machine {
     bool signals_own = true;  // Each receiving block's mbarrier, or `barrier_rank`'s.
     std::uint64_t bytes = 0;  // That the mbarrier is told of.
     std::uint64_t from = 0;   // Of a copy within the cluster: the source's offset.
-    bool nan_fill = false;
-    Type type = Type::b32;  // Of a reduction.
+    bool nan_fill = false, unknown_fill = false;  // Of what is not inside; else zeros.
+    Type type = Type::b32;                        // Of a reduction.
     unsigned element_bytes = 1;
     std::uint16_t byte_mask = 0xFFFF;
     std::vector<Piece> pieces;
@@ -350,6 +358,8 @@ class Machine {
   bool resolve_bulk(Warp& warp, const Operation& op, unsigned lane, BulkCopy& copy);
   bool resolve_plain(Warp& warp, const Operation& op, unsigned lane, BulkCopy& copy,
                      std::uint64_t shared, std::uint64_t global);
+  bool resolve_ends(Warp& warp, const Operation& op, unsigned lane, BulkCopy& copy,
+                    const Location& to, std::uint64_t from, std::uint32_t bytes);
   bool resolve_tensor(Warp& warp, const Operation& op, unsigned lane, BulkCopy& copy,
                       std::uint64_t shared, std::uint64_t map);
   bool resolve_signal(Warp& warp, const Operation& op, unsigned lane, BulkCopy& copy);
@@ -363,7 +373,26 @@ class Machine {
   void bulk_commit(Warp& warp, const Operation& op, Mask active);
   void bulk_wait(Warp& warp, const Operation& op, Mask active);
   void store_async(Warp& warp, const Operation& op, Mask active);
+  void release_async(Warp& warp, const Operation& op, Mask active);
+  void launch_store(Warp& warp, const Operation& op, unsigned lane, const Location& at,
+                    std::optional<std::uint64_t> barrier);
   void tensor_map(Warp& warp, const Operation& op, Mask active);
+
+  // machine_stack.h
+  void stack(Warp& warp, const Operation& op, Mask active);
+  bool allocate_stack(Warp& warp, const Operation& op, unsigned lane, std::uint64_t top,
+                      std::uint64_t bytes);
+  bool restore_stack(Warp& warp, const Operation& op, unsigned lane, std::uint64_t top,
+                     std::uint64_t to);
+
+  // machine_range.h
+  void discard(Warp& warp, const Operation& op, Mask active);
+  void fill(Warp& warp, const Operation& op, Mask active);
+
+  // machine_launch.h
+  void launch_control(Warp& warp, const Operation& op, Mask active);
+  void try_cancel(Warp& warp, const Operation& op, unsigned lane);
+  void query_cancel(Warp& warp, const Operation& op, unsigned lane);
 
   // machine_tensor.h
   void tensor_memory(Warp& warp, std::uint32_t p, const Operation& op, Mask active);
@@ -390,8 +419,9 @@ class Machine {
                      std::vector<std::uint64_t>& units);
   void tensor_special(const TensorProduct& product, Lanes& lanes, const Operation& op,
                       const Matrix& tile, unsigned row, unsigned column, TensorPlace corner);
-  void tensor_kept(const TensorProduct& product, Lanes& lanes, const Mma& whole,
-                   BlockScales scales, TensorPlace corner);
+  void tensor_kept(const TensorProduct& product, Lanes& lanes, const Mma& whole, BlockScales scales,
+                   TensorPlace corner);
+  bool read_columns(Warp& warp, TensorProduct& product);
   bool read_product(Warp& warp, TensorProduct& product);
   bool tensor_gather(const TensorProduct& product, Block& from, Lanes& lanes,
                      const SharedMatrix& matrix, bool mn_major, unsigned rows, unsigned first_cell,
@@ -446,11 +476,14 @@ class Machine {
 #include "ptx/machine_cluster.h"
 #include "ptx/machine_control.h"
 #include "ptx/machine_flow.h"
+#include "ptx/machine_launch.h"
 #include "ptx/machine_matrix.h"
 #include "ptx/machine_memory.h"
 #include "ptx/machine_product.h"
+#include "ptx/machine_range.h"
 #include "ptx/machine_run.h"
 #include "ptx/machine_sparse.h"
+#include "ptx/machine_stack.h"
 #include "ptx/machine_sync.h"
 #include "ptx/machine_warp.h"
 #include "ptx/machine_wgmma.h"

@@ -90,6 +90,7 @@ void Machine<D, O>::fill_constants(std::uint32_t w) {
     Slot slot{constant.place, constant.width};
     std::uint64_t bits = constant.bits;
     if (constant.kind == Constant::Kind::shared) bits += window;
+    if (constant.kind == Constant::Kind::stack) bits = program_.local_bytes;
     if (constant.kind == Constant::Kind::variable)
       bits = variable_addresses_[bits & 0xFFFFFFFFu] + (bits >> 32);
     if (constant.kind != Constant::Kind::special) {

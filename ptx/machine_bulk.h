@@ -30,7 +30,7 @@ bool Machine<D, O>::resolve_signal(Warp& warp, const Operation& op, unsigned lan
   copy.ranks = {copy.shared_rank};
   // A pair's mbarrier may be that of either block: bit 24 of its address says which.
   copy.signals_own = false;
-  if (form.group == 1 && at.rank != copy.shared_rank && form.move != AsyncForm::Move::to_cluster) {
+  if (form.group == 1 && at.rank != copy.shared_rank) {
     trap(TrapKind::bad_operand, "a copy and its mbarrier lie in different blocks", op, lane,
          where[lane]);
     return false;
@@ -80,6 +80,7 @@ bool Machine<D, O>::resolve_plain(Warp& warp, const Operation& op, unsigned lane
   bool within = form.move == AsyncForm::Move::to_cluster;
   Space space = shared >= shared_window ? Space::generic : stores ? Space::shared : op.space;
   if (!locate(space, shared, bytes, !stores, op, lane, at)) return false;
+  if (form.ignored[0].present()) return resolve_ends(warp, op, lane, copy, at, global, bytes);
   Space far = !within ? Space::global : global >= shared_window ? Space::generic : Space::shared;
   if (!locate(far, global, bytes, stores, op, lane, other)) return false;
   if (!within && other.space != Space::global) {
@@ -101,6 +102,41 @@ bool Machine<D, O>::resolve_plain(Warp& warp, const Operation& op, unsigned lane
   for (unsigned i = 0; i < bytes; ++i)
     if ((copy.byte_mask >> i % 16 & 1) != 0)
       copy.pieces.push_back({at.offset + i, other.offset + i, 1, true});
+  return true;
+}
+
+/// .ignore_oob: bytes at either end need not be there, and nobody knows what arrives in their
+/// place.
+template <class D, class O>
+bool Machine<D, O>::resolve_ends(Warp& warp, const Operation& op, unsigned lane, BulkCopy& copy,
+                                 const Location& to, std::uint64_t from, std::uint32_t bytes) {
+  constexpr std::uint64_t ignored_max = 15;
+  std::array<std::uint32_t, 2> ends{};
+  for (std::size_t i = 0; i < 2; ++i) {
+    auto count = control(warp.lanes, copy.form->ignored[i], lane, op, "the bytes that are ignored");
+    if (!count) return false;
+    if (*count > ignored_max) {
+      trap(TrapKind::bad_operand, "at most 15 bytes of an end are ignored", op, lane);
+      return false;
+    }
+    ends[i] = static_cast<std::uint32_t>(*count);
+  }
+  auto [left, right] = ends;
+  right = std::min(right, bytes - left);  // Of 16 bytes all may be.
+  std::uint32_t middle = bytes - left - right;
+  Location source;
+  if (middle != 0 && !locate(Space::global, from + left, middle, false, op, lane, source))
+    return false;
+  if (middle != 0 && source.space != Space::global) {
+    trap(TrapKind::unsupported, "a bulk copy of a module variable", op, lane, from);
+    return false;
+  }
+  copy.shared_rank = to.rank;
+  copy.buffer = source.buffer;
+  copy.unknown_fill = true;
+  if (left != 0) copy.pieces.push_back({to.offset, 0, left, false});
+  if (middle != 0) copy.pieces.push_back({to.offset + left, source.offset, middle, true});
+  if (right != 0) copy.pieces.push_back({to.offset + left + middle, 0, right, false});
   return true;
 }
 
@@ -183,6 +219,7 @@ void Machine<D, O>::move_piece(const BulkCopy& copy, const Piece& piece, std::ui
     return;
   }
   if (!piece.inside) {
+    if (copy.unknown_fill) return d_.poison(shared, piece.shared, piece.bytes);
     if (!copy.nan_fill) return d_.zero(shared, piece.shared, piece.bytes);
     std::uint64_t nan = copy.element_bytes == 2 ? 0x7FFF : 0x7FFFFFFF;
     for (unsigned i = 0; i < piece.bytes; i += copy.element_bytes)
@@ -215,12 +252,11 @@ void Machine<D, O>::combine_piece(const BulkCopy& copy, const Piece& piece, Regi
   for (unsigned i = 0; i < piece.bytes && !trap_; i += bytes) {
     d_.read(from, source + i, warp.lanes, cell(3), bytes);
     if constexpr (requires { d_.reduce(to, offset, warp.lanes, op, copy.lane); }) {
-      d_.reduce(to, offset + i, warp.lanes, op, copy.lane);
-    } else {
-      d_.read(to, offset + i, warp.lanes, cell(1), bytes);
-      combine(warp.lanes, op, copy.lane, true);
-      d_.write(to, offset + i, warp.lanes, cell(2), bytes);
+      if (d_.reduce(to, offset + i, warp.lanes, op, copy.lane)) continue;
     }
+    d_.read(to, offset + i, warp.lanes, cell(1), bytes);
+    combine(warp.lanes, op, copy.lane, true);
+    d_.write(to, offset + i, warp.lanes, cell(2), bytes);
   }
 }
 
@@ -334,14 +370,44 @@ void Machine<D, O>::bulk_wait(Warp& warp, const Operation& op, Mask active) {
   }
 }
 
-/// st.async, red.async: the value is taken now, and lands when the schedule says.
+/// st.async, red.async: the value is taken now, and lands when the schedule says; `barrier` is told
+/// of its bytes.
+template <class D, class O>
+void Machine<D, O>::launch_store(Warp& warp, const Operation& op, unsigned lane, const Location& at,
+                                 std::optional<std::uint64_t> barrier) {
+  unsigned each = op.element_bytes, bytes = each * op.element_count;
+  const Slot* slots = program_.slots.data() + op.slot_begin;
+  auto value = std::make_shared<Region>(d_.make_region(bytes));
+  for (unsigned i = 0; i < op.element_count; ++i)
+    d_.write(*value, i * each, warp.lanes, slots[i].cell(lane), each);
+  Flight flight;
+  flight.warp = now_warp_;
+  flight.lane = lane;
+  flight.carry_out = [this, at, value, bytes, barrier, lane, &op, &warp] {
+    if (!program_.async_forms[op.matrix].reduces) {
+      d_.transfer(*at.region, at.offset, *value, 0, bytes);
+    } else {
+      auto cell = [&](std::size_t place) {
+        return Slot{op.places[place], static_cast<std::uint8_t>(bytes)}.cell(lane);
+      };
+      d_.read(*value, 0, warp.lanes, cell(3), bytes);
+      d_.read(*at.region, at.offset, warp.lanes, cell(1), bytes);
+      combine(warp.lanes, op, lane, at.space == Space::global);
+      d_.write(*at.region, at.offset, warp.lanes, cell(2), bytes);
+    }
+    if (barrier) arrive(*barrier, 0, bytes);
+  };
+  launch(std::move(flight));
+}
+
+/// Into another block's shared memory, whose mbarrier learns of it.
 template <class D, class O>
 void Machine<D, O>::store_async(Warp& warp, const Operation& op, Mask active) {
   const AsyncForm& form = program_.async_forms[op.matrix];
-  unsigned each = op.element_bytes, bytes = each * op.element_count;
+  if (form.move == AsyncForm::Move::to_global) return release_async(warp, op, active);
+  unsigned bytes = op.element_bytes * op.element_count;
   Addresses to{};
   if (!addresses_of(warp, op, op.address, active, to)) return;
-  const Slot* slots = program_.slots.data() + op.slot_begin;
   for (unsigned lane = 0; lane < lane_count && !trap_; ++lane) {
     if ((active >> lane & 1) == 0) continue;
     BulkCopy copy;
@@ -363,29 +429,32 @@ void Machine<D, O>::store_async(Warp& warp, const Operation& op, Mask active) {
                   form.reduces ? AccessKind::atomic : AccessKind::write);
       tell_completion(op, lane, key);
     }
-    auto value = std::make_shared<Region>(d_.make_region(bytes));
-    for (unsigned i = 0; i < op.element_count; ++i)
-      d_.write(*value, i * each, warp.lanes, slots[i].cell(lane), each);
     if (run_.schedule != AsyncSchedule::at_issue && !form.reduces)
       d_.poison(*at.region, at.offset, bytes);
-    Flight flight;
-    flight.warp = now_warp_;
-    flight.lane = lane;
-    flight.carry_out = [this, at, value, bytes, key, lane, &op, &warp, reduces = form.reduces] {
-      if (!reduces) {
-        d_.transfer(*at.region, at.offset, *value, 0, bytes);
-      } else {
-        auto cell = [&](std::size_t place) {
-          return Slot{op.places[place], static_cast<std::uint8_t>(bytes)}.cell(lane);
-        };
-        d_.read(*value, 0, warp.lanes, cell(3), bytes);
-        d_.read(*at.region, at.offset, warp.lanes, cell(1), bytes);
-        combine(warp.lanes, op, lane, false);
-        d_.write(*at.region, at.offset, warp.lanes, cell(2), bytes);
-      }
-      arrive(key, 0, bytes);
-    };
-    launch(std::move(flight));
+    launch_store(warp, op, lane, at, key);
+  }
+}
+
+/// Into global memory: a strong store that nobody waits for. It lands whole, so that who reads
+/// before sees the old value.
+template <class D, class O>
+void Machine<D, O>::release_async(Warp& warp, const Operation& op, Mask active) {
+  // Not even its own thread's next access is ordered behind it, which no clock here can say.
+  if constexpr (O::active)
+    return trap(TrapKind::unsupported, "the order of an asynchronous store that releases", op,
+                first_lane(active));
+  Addresses to{};
+  if (!addresses_of(warp, op, op.address, active, to)) return;
+  for (unsigned lane = 0; lane < lane_count && !trap_; ++lane) {
+    if ((active >> lane & 1) == 0) continue;
+    Location at;
+    if (to[lane] % op.element_bytes != 0)
+      return trap(TrapKind::misaligned, "a store is not aligned", op, lane, to[lane]);
+    if (!locate(op.space, to[lane], op.element_bytes, true, op, lane, at)) return;
+    if (at.space != Space::global)
+      return trap(TrapKind::bad_operand, "a store that releases is for global memory alone", op,
+                  lane, to[lane]);
+    launch_store(warp, op, lane, at, std::nullopt);
   }
 }
 

@@ -4,9 +4,11 @@
 // what is special about a sparse A and about scales is in machine_sparse.h. Included by machine.h.
 
 #include <algorithm>
+#include <bitset>
 
 #include "ptx/machine.h"
 #include "ptx/machine_tensor.h"
+#include "ptx/zero_columns.h"
 
 namespace lathe::ptx {
 
@@ -24,6 +26,8 @@ struct Machine<D, O>::TensorProduct {
   SharedMatrix a, b;
   unsigned a_column = 0, a_lane = 0, d_column = 0, d_lane = 0;
   std::array<std::uint32_t, 8> disabled{};
+  std::bitset<ZeroColumns::columns_max> zero;  // Columns of B.
+  unsigned shift_max = 0;                      // Of the columns of B.
   unsigned metadata_column = 0, metadata_lane = 0, selector = 0;
   Type scale_type{};
   std::array<unsigned, 2> scale_columns{}, scale_bytes{};  // Of A and of B.
@@ -48,6 +52,12 @@ struct Machine<D, O>::TensorProduct {
   }
   /// The sign bits of a byte of B.
   std::uint8_t signs() const { return packed() ? 0x88 : is_small(b_type) ? 0x20 : 0x80; }
+  /// The lane of row `i` of A, of those that begin at `lane`: one before it where they are shifted
+  /// down. The first has none before it and stays, as in tcgen05.shift.
+  unsigned lane_of_a(unsigned lane, unsigned i) const {
+    unsigned at = lane - d_lane + a_lane + i;
+    return form->shift && at != 0 ? at - 1 : at;
+  }
   /// Banks of lanes, each with a part of the columns (layouts B, E and G).
   unsigned banks() const {
     if (form->stationary) return tensor_lanes / m;
@@ -116,6 +126,8 @@ bool Machine<D, O>::read_descriptor(TensorProduct& p, std::uint64_t bits) {
   p.k = (p.form->sparse ? 64 : 32) / p.element_bytes();
   p.selector = bits & 3;
   p.group = p.form->group;
+  constexpr std::array shifts{0u, 8u, 16u, 32u};
+  p.shift_max = shifts[bits >> 30 & 3];
   bool stationary = p.form->stationary;
   bool good_m = p.group == 2 ? p.m == 128 || p.m == 256
                              : p.m == 64 || p.m == 128 || (stationary && p.m == 32);
@@ -251,6 +263,9 @@ bool Machine<D, O>::tensor_operands(TensorProduct& p, std::uint32_t rank) {
     if constexpr (O::active)
       if (first + i == rank) tell_units(*p.op, units, Unit::tensor, p.lane, rank);
   }
+  for (unsigned row = 0; row < p.n && p.zero.any(); ++row)
+    for (unsigned byte = 0; byte < p.row_bytes(false) && p.zero[row]; byte += 4)
+      d_.put(memory->lanes, operand_cell(a_rows, row, byte), 4, 0);
   if (!p.negated) return true;
   std::vector<Cell> cells;
   for (unsigned row = 0; row < p.n; ++row)
@@ -288,7 +303,8 @@ bool Machine<D, O>::tensor_tile(const TensorProduct& p, Lanes& lanes, const Tile
                                 unsigned row, unsigned column, TensorPlace corner) {
   if constexpr (requires { d_.multiply_tile(lanes, TileMma{}); }) {
     Mask off = p.disabled[corner.lane / 32] >> corner.lane % 32 & 0xFFFF;
-    if (!p.plain() || off != 0 || (p.accumulate && p.form->scale_input != 0)) return false;
+    if (!p.plain() || p.form->shift || off != 0 || (p.accumulate && p.form->scale_input != 0))
+      return false;
     auto corner_of = [](Cell cell) { return TileMma::Corner{cell.place, cell.lane}; };
     TileMma tile;
     tile.a =
@@ -322,7 +338,8 @@ void Machine<D, O>::tensor_tiles(TensorProduct& p, std::uint32_t rank) {
         for (unsigned i = 0; i < 8; ++i)
           granules.push_back(tensor_granule(corner.lane, corner.column + i));
         for (unsigned c = 0; p.form->a_in_tensor && c < operand_columns; ++c)
-          read.push_back(tensor_granule(corner.lane - p.d_lane + p.a_lane, p.a_column + c));
+          for (unsigned i = 0; i < (p.form->shift ? 16 : 1); i += 15)
+            read.push_back(tensor_granule(p.lane_of_a(corner.lane, i), p.a_column + c));
         p.add_granules(row, column, corner, read);
       }
       if (!tensor_tile(p, lanes, offsets, row, column, corner))
@@ -348,7 +365,7 @@ void Machine<D, O>::tensor_elements(const TensorProduct& p, Lanes& lanes, TileCe
   cells.row = row;
   for (unsigned i = 0; i < 16 * stored && !same_rows; ++i) {
     unsigned byte = p.byte_of(i % stored);
-    tile.a[i] = p.form->a_in_tensor ? tensor_cell(corner.lane - p.d_lane + p.a_lane + i / stored,
+    tile.a[i] = p.form->a_in_tensor ? tensor_cell(p.lane_of_a(corner.lane, i / stored),
                                                   p.a_column + byte / 4, byte % 4)
                                     : operand_cell(0, row + i / stored, byte);
     tile.a[i].bit = p.bit_of(i % stored, p.a_type);
@@ -428,7 +445,7 @@ bool Machine<D, O>::read_product(Warp& warp, TensorProduct& p) {
     trap(TrapKind::bad_operand, "a first lane of tensor memory that M does not allow", op, p.lane);
     return false;
   }
-  if (!read_places(warp, p)) return false;
+  if (!read_places(warp, p) || !read_columns(warp, p)) return false;
   for (std::size_t i = 0; i < form.disabled.size() && i < 8; ++i) {
     auto bits = word(form.disabled[i], "the lanes that are disabled");
     if (!bits) return false;

@@ -169,6 +169,10 @@ void Machine<D, O>::carry_out(Warp& warp, std::uint32_t w, std::uint32_t p, cons
     case Effect::bulk_wait: return bulk_wait(warp, op, active);
     case Effect::store_async: return store_async(warp, op, active);
     case Effect::tensor_map: return tensor_map(warp, op, active);
+    case Effect::stack: return stack(warp, op, active);
+    case Effect::discard: return discard(warp, op, active);
+    case Effect::fill: return fill(warp, op, active);
+    case Effect::launch_control: return launch_control(warp, op, active);
     case Effect::warpgroup: return warpgroup(warp, op, active);
     case Effect::tensor_memory: return tensor_memory(warp, p, op, active);
     case Effect::tensor_load: case Effect::tensor_store: return tensor_move(warp, op, active);

@@ -1,8 +1,9 @@
 #pragma once
 
 // What tcgen05.mma does beside plain products: a sparse A, whose metadata lie in tensor memory, and
-// block scales, which lie there too; and elements of 4 and 6 bits, which lie in shared memory
-// without room between them. Included by machine.h.
+// block scales, which lie there too; elements of 4 and 6 bits, which lie in shared memory without
+// room between them; columns of B that are left out, and rows of A that are shifted. Included by
+// machine.h.
 
 #include "ptx/machine.h"
 #include "ptx/machine_matrix.h"
@@ -147,6 +148,31 @@ inline std::optional<unsigned> tensor_kept_column(unsigned chunk, unsigned code,
                                               0b1101, 0b0110, 0b1110};
   if (std::find(codes.begin(), codes.end(), code) == codes.end()) return std::nullopt;
   return kept_column(chunk, code, stored);
+}
+
+/// The columns of B that are zero or shifted, and whether the rows of A may be.
+template <class D, class O>
+bool Machine<D, O>::read_columns(Warp& warp, TensorProduct& p) {
+  if (p.form->shift && (p.m < 128 || p.banks() != 1)) {
+    bool small = p.m < 128;
+    trap(small ? TrapKind::bad_operand : TrapKind::unsupported,
+         small ? "the rows of A are shifted where M is 128 or 256"
+               : "shifted rows of A where D lies in two halves of the lanes",
+         *p.op, p.lane);
+    return false;
+  }
+  if (!p.form->zero_columns.present()) return true;
+  auto bits = control(warp.lanes, p.form->zero_columns, p.lane, *p.op, "a zero-column mask");
+  if (!bits) return false;
+  ZeroColumns columns = ZeroColumns::read(*bits, p.m, p.n);
+  if (columns.shift > std::min(p.shift_max, p.m == 32 ? 16u : 32u)) {
+    trap(TrapKind::bad_operand, "the columns of B are shifted by more than its descriptor allows",
+         *p.op, p.lane);
+    return false;
+  }
+  p.zero = columns.zero;
+  p.b.first = columns.shift;
+  return true;
 }
 
 /// A tile of which A is sparse, or which is scaled, or both.

@@ -92,7 +92,8 @@ class WideProducts {
   const SharedOperand* operand(const Matrix& matrix, const Part& part, Extent extent) {
     std::array<std::uint64_t, 5> key{
         matrix.start | matrix.leading << 32, matrix.stride | std::uint64_t{matrix.swizzle} << 32,
-        std::uint64_t{part.begin} << 32 | part.mn, std::uint64_t{part.k} << 32 | part.bytes,
+        std::uint64_t{part.begin + matrix.first} << 32 | part.mn,
+        std::uint64_t{part.k} << 32 | part.bytes,
         (matrix.words ? 4u : 0u) | (part.mn_major ? 2u : 0u) | (part.is_a ? 1u : 0u)};
     auto [found, fresh] = operands_.try_emplace(key);
     SharedOperand& operand = found->second;

@@ -18,6 +18,8 @@
 namespace lathe::ptx {
 
 inline constexpr Spot no_spot = ~Spot{0};
+inline constexpr std::uint64_t discarded_bytes = 128;
+inline constexpr std::uint64_t stack_bytes_max = 4096;  // Of a thread.
 inline constexpr std::uint32_t no_operation = ~std::uint32_t{0};
 
 /// What an instruction costs; the model of a device gives each a rate.
@@ -155,13 +157,13 @@ struct alignas(64) Operation {
 
 /// What a constant register holds when a warp starts.
 struct Constant {
-  enum class Kind : std::uint8_t { bits, shared, dynamic_shared, special, variable };
+  enum class Kind : std::uint8_t { bits, shared, dynamic_shared, special, variable, stack };
   Spot place = 0;
   std::uint8_t width = 4;
   Kind kind = Kind::bits;
   /// bits: the value. shared: an offset from the shared window's begin (dynamic_shared only while
   /// decoding). special: a Special. variable: an index into Program::variables, and above bit 32 an
-  /// offset.
+  /// offset. stack: nothing; the register is the stack pointer, which does not stay what it is.
   std::uint64_t bits = 0;
 };
 
@@ -251,12 +253,14 @@ struct AsyncForm {
   std::string shape;        // Of tcgen05: "32x32b"; of tensormap.replace: the field.
   unsigned count = 1, group = 1;
   Slot size, multicast, byte_mask, value;
+  std::array<Slot, 2> ignored;  // Of a bulk copy: bytes at either end that may not be there.
   Address barrier;
   std::vector<Slot> coordinates, offsets;
   // tcgen05.mma
   std::string kind;
   bool stationary = false;  // .ws
-  bool shift = false;       // ld.pack::16b, st.unpack::16b; tcgen05.shift.
+  bool shift = false;       // ld.pack::16b, st.unpack::16b; tcgen05.shift; the rows of A.
+  Slot zero_columns;        // Of B.
   Slot a_descriptor, b_descriptor, descriptor, accumulate;
   Address a_tensor, metadata, a_scales, b_scales;
   bool a_in_tensor = false;
@@ -284,6 +288,7 @@ struct Program {
   std::uint32_t parameter_bytes = 0;
   std::uint64_t static_shared_bytes = 0;            // The dynamic part begins here.
   std::uint64_t local_bytes = 0;                    // Of each thread.
+  std::uint64_t stack_bytes = 0;                    // Of these the upper ones, for alloca.
   std::array<std::uint32_t, 3> required_threads{};  // .reqntid; zeros where there is none.
 
   std::span<const Spot> written(const Operation& op) const {

@@ -36,7 +36,7 @@ enum class Effect : std::uint8_t {
   load,
   store,
   atomic,
-  prefetch,  // Hints that touch nothing: prefetch, applypriority, createpolicy, discard.
+  prefetch,  // Hints that touch nothing: prefetch, applypriority, createpolicy.
   policy,
   copy_async,
   commit_async,
@@ -66,10 +66,14 @@ enum class Effect : std::uint8_t {
   bulk_copy,    // cp.async.bulk, also of tensors, and cp.reduce.async.bulk
   bulk_commit,
   bulk_wait,
-  store_async,    // st.async, red.async
-  tensor_map,     // tensormap.replace and its copy
-  warpgroup,      // wgmma.fence, commit_group, wait_group
-  tensor_memory,  // tcgen05.alloc, dealloc, relinquish_alloc_permit
+  store_async,  // st.async, red.async
+  stack,        // alloca, stacksave, stackrestore
+  discard,
+  fill,            // st.bulk
+  launch_control,  // clusterlaunchcontrol
+  tensor_map,      // tensormap.replace and its copy
+  warpgroup,       // wgmma.fence, commit_group, wait_group
+  tensor_memory,   // tcgen05.alloc, dealloc, relinquish_alloc_permit
   tensor_load,
   tensor_store,
   tensor_wait,

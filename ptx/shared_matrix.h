@@ -11,6 +11,7 @@ namespace lathe::ptx {
 struct SharedMatrix {
   std::uint64_t start = 0, leading = 0, stride = 0;  // Bytes.
   unsigned swizzle = 0;  // 0, or the 16-byte units of a swizzled row: 8, 4, 2.
+  unsigned first = 0;    // Of mn, which counts from it.
   bool words = false;    // 128 bytes swizzled in units of 32, for 32-bit elements.
   bool supported = true;
 
@@ -40,6 +41,7 @@ struct SharedMatrix {
   /// address bits, so advancing the start inside a swizzled row is right.
   std::uint64_t at(unsigned mn, unsigned k, unsigned es, bool mn_major) const {
     unsigned t = 16 / es;
+    mn += first;
     std::uint64_t offset;
     if (words) {
       offset = mn % (8 * t) * es + mn / (8 * t) * leading + k % 4 * 128 + k / 4 * stride;

@@ -27,6 +27,7 @@ class TraceDomain : public Bits {
  public:
   /// The domain whose rules are carried out where nothing but bits is met.
   using Ruled = Bits;
+  static constexpr bool tells_one = false;
   using Words = TraceName::Words;
 
   explicit TraceDomain(const TraceRequest& request);

@@ -135,9 +135,11 @@ class AddressFlow {
         in_shared_ |= is_shared_address(op);
         return !is_local(op) && !is_shared_address(op);
       case Effect::atomic:
+      case Effect::store_async:
         return has_reached_value(op);
       case Effect::load:
       case Effect::prefetch:
+      case Effect::discard:
       case Effect::policy:
       case Effect::copy_async:
       case Effect::bulk_copy:

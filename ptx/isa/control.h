@@ -54,9 +54,9 @@ PTX_EFFECT("red.async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::b
 PTX_EFFECT("red.async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::bytes.add.type [a],"
         " b{, [c]}", any_of(u32, s32, u64), 0, since(81, 90), store_async)
 PTX_EFFECT("red.async.release(.gpu|.sys){.global}.add.type [a], b{, [c]}", words_and_longs, 0,
-        only_on(87, 100), unmodelled)
+        only_on(87, 100), store_async)
 PTX_EFFECT("red.async.mmio.release.sys{.global}.add.type [a], b{, [c]}", words_and_longs, 0,
-        only_on(87, 100), unmodelled)
+        only_on(87, 100), store_async)
 PTX_EFFECT("vote.sync(.all|.any|.uni).pred d, a, b", 0, 0, since(60, 30), vote)
 PTX_EFFECT("vote.sync.ballot.b32 d, a, b",     0, 0, since(60, 30), vote)
 PTX_EFFECT("vote(.all|.any|.uni).pred d, a",   0, 0, since(12, 20), vote)
@@ -76,13 +76,13 @@ PTX_EFFECT("nanosleep.u32 a:u32",              0, 0, since(63, 70), nothing)
 PTX_EFFECT("pmevent n",                        0, 0, since(14, 20), nothing)
 PTX_EFFECT("setmaxnreg(.inc|.dec).sync.aligned.u32 n", 0, 0, only_on(80, 90), nothing)
 PTX_EFFECT("clusterlaunchcontrol.try_cancel.async{.shared::cta}.mbarrier::complete_tx::bytes"
-        "{.multicast::cluster::all}.b128 [a], [b]", 0, 0, only_on(86, 100), unmodelled)
+        "{.multicast::cluster::all}.b128 [a], [b]", 0, 0, only_on(86, 100), launch_control)
 PTX_EFFECT("clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 d:pred, a:b128", 0, 0,
-        only_on(86, 100), unmodelled)
+        only_on(86, 100), launch_control)
 PTX_EFFECT("clusterlaunchcontrol.query_cancel(.get_first_ctaid::x|.get_first_ctaid::y|"
-        ".get_first_ctaid::z).b32.b128 d:b32, a:b128", 0, 0, only_on(86, 100), unmodelled)
+        ".get_first_ctaid::z).b32.b128 d:b32, a:b128", 0, 0, only_on(86, 100), launch_control)
 PTX_EFFECT("clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 d:b32, a:b128", 0, 0,
-        only_on(86, 100), unmodelled)
+        only_on(86, 100), launch_control)
 PTX_CHAPTER_END
 // clang-format on
 

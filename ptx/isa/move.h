@@ -37,18 +37,18 @@ PTX_EFFECT("st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes{.v2}.
 PTX_EFFECT("st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes.v4.type [a], b{, [c]}",
         any_of(b32, u32, s32, f32), 0, since(81, 90), store_async)
 PTX_EFFECT("st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes.type [a], b, [c]",
-        any_of(b128), 0, since(94, 90), unmodelled)
+        any_of(b128), 0, since(94, 90), store_async)
 PTX_EFFECT("st.async.release(.gpu|.sys){.global}.type [a], b{, [c]}", any, 0, only_on(87, 100),
-        unmodelled)
+        store_async)
 PTX_EFFECT("st.async.mmio.release.sys{.global}.type [a], b{, [c]}", any, 0, only_on(87, 100),
-        unmodelled)
-PTX_EFFECT("st.bulk{.weak}{.shared::cta} [a], b:u64, n", 0, 0, since(86, 100), unmodelled)
+        store_async)
+PTX_EFFECT("st.bulk{.weak}{.shared::cta} [a], b:u64, n", 0, 0, since(86, 100), fill)
 PTX_EFFECT("prefetch{.space}(.L1|.L2|.L2::evict_last|.L2::evict_normal) [a]", 0, 0, since(20, 20),
         prefetch)
 PTX_EFFECT("prefetch{.space}.tensormap [a]",          0, 0, since(80, 90), prefetch)
 PTX_EFFECT("prefetchu.L1 [a]",                        0, 0, since(20, 20), prefetch)
 PTX_EFFECT("applypriority{.global}.L2::evict_normal [a], n", 0, 0, since(74, 80), prefetch)
-PTX_EFFECT("discard{.global}.L2 [a], n",              0, 0, since(74, 80), unmodelled)
+PTX_EFFECT("discard{.global}.L2 [a], n",              0, 0, since(74, 80), discard)
 PTX_EFFECT("createpolicy.fractional(.L2::evict_last|.L2::evict_normal|.L2::evict_first|"
         ".L2::evict_unchanged){.L2::evict_first|.L2::evict_unchanged}.b64 d:b64{, a:f32}", 0, 0,
         since(74, 80), policy)
@@ -63,9 +63,9 @@ PTX_EFFECT("cp.async.wait_group n",                   0, 0, since(70, 80), wait_
 PTX_EFFECT("cp.async.wait_all",                       0, 0, since(70, 80), wait_async)
 PTX_EFFECT("cp.async.mbarrier.arrive{.noinc}{.shared}{.shared::cta}.b64 [a]", 0, 0, since(70, 80),
         mbarrier)
-PTX_EFFECT("alloca.type d, a{, n}",                  any_of(u32, u64), 0, since(73, 52), unmodelled)
-PTX_EFFECT("stacksave.type d",                       any_of(u32, u64), 0, since(73, 52), unmodelled)
-PTX_EFFECT("stackrestore.type d",                    any_of(u32, u64), 0, since(73, 52), unmodelled)
+PTX_EFFECT("alloca.type d, a{, n}",                  any_of(u32, u64), 0, since(73, 52), stack)
+PTX_EFFECT("stacksave.type d",                       any_of(u32, u64), 0, since(73, 52), stack)
+PTX_EFFECT("stackrestore.type d",                    any_of(u32, u64), 0, since(73, 52), stack)
 PTX_CHAPTER_END
 // clang-format on
 

@@ -47,7 +47,7 @@ PTX_EFFECT("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::byt
 PTX_EFFECT("cp.async.bulk.global.shared::cta.bulk_group{.L2::cache_hint}{.cp_mask} [d], [a], b{, c,"
         " e}", 0, 0, since(80, 90), bulk_copy)
 PTX_EFFECT("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes{.L2::cache_hint}"
-        ".ignore_oob [d], [a], b, c, e, [g]{, h}", 0, 0, since(92, 90), unmodelled)
+        ".ignore_oob [d], [a], b, c, e, [g]{, h}", 0, 0, since(92, 90), bulk_copy)
 PTX_EFFECT("cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes(.and|.or|"
         ".xor).type [d], [a], b, [c]", any_of(b32), 0, since(80, 90), bulk_copy)
 PTX_EFFECT("cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.type"
@@ -144,9 +144,9 @@ PTX_EFFECT("tcgen05.mma.cta_group.tkind{.acollector} [d], a, b, c, e{, g, h}", 0
 PTX_EFFECT("tcgen05.mma.ws.cta_group::1.tkind{.collector} [d], a, b, c, e", 0, 0,
         only_on(86, 100), tensor_multiply)
 PTX_EFFECT("tcgen05.mma.ws.cta_group::1.tkind{.collector} [d], a, b, c, e, g", 0, 0,
-        only_on(86, 100), unmodelled)
+        only_on(86, 100), tensor_multiply)
 PTX_EFFECT("tcgen05.mma.cta_group.tkind.ashift{.collector::a::lastuse|.collector::a::discard} [d],"
-        " [a], b, c, e{, g, h}", 0, 0, only_on(86, 100), unmodelled)
+        " [a], b, c, e{, g, h}", 0, 0, only_on(86, 100), tensor_multiply)
 PTX_EFFECT("tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.scale_vec::1X|.block32}{.acollector}"
         " [d], a, b, c, [e], [g], h", 0, 0, only_on(86, 100), tensor_multiply)
 PTX_EFFECT("tcgen05.mma.cta_group.kind::mxf4.block_scale{.scale_vec::2X|.block32}{.acollector}"
@@ -157,7 +157,7 @@ PTX_EFFECT("tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale(.scale_vec::2X|.sca
 PTX_EFFECT("tcgen05.mma.sp.cta_group.tkind{.acollector} [d], a, b, [m], c, e{, g, h}", 0, 0,
         only_on(86, 100), tensor_multiply)
 PTX_EFFECT("tcgen05.mma.sp.cta_group.tkind.ashift{.collector::a::lastuse|.collector::a::discard}"
-        " [d], [a], b, [m], c, e{, g, h}", 0, 0, only_on(86, 100), unmodelled)
+        " [d], [a], b, [m], c, e{, g, h}", 0, 0, only_on(86, 100), tensor_multiply)
 PTX_EFFECT("tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.scale_vec::1X|.block32}"
         "{.acollector} [d], a, b, [m], c, [e], [g], h", 0, 0, only_on(86, 100), tensor_multiply)
 PTX_EFFECT("tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.scale_vec::2X|.block32}{.acollector}"
@@ -168,7 +168,7 @@ PTX_EFFECT("tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale(.scale_vec::2X|.
 PTX_EFFECT("tcgen05.mma.ws.sp.cta_group::1.tkind{.collector} [d], a, b, [m], c, e", 0, 0,
         only_on(86, 100), tensor_multiply)
 PTX_EFFECT("tcgen05.mma.ws.sp.cta_group::1.tkind{.collector} [d], a, b, [m], c, e, g", 0, 0,
-        only_on(86, 100), unmodelled)
+        only_on(86, 100), tensor_multiply)
 PTX_EFFECT("tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}{.multicast::cluster}"
         ".b64 [a]{, b}", 0, 0, only_on(86, 100), tensor_commit)
 PTX_EFFECT("tcgen05.cp.cta_group(.128x256b|.4x256b|.128x128b|.64x128b|"

@@ -253,7 +253,8 @@ TEST_CASE("what the machine has no meaning for is undecided, with its line") {
   std::string text = contract->reference;
   std::size_t first = text.find("ld.param");
   REQUIRE(first != std::string::npos);
-  text.insert(first, "discard.global.L2 [%rd1], 128;\n");
+  // Nobody says what it does without its mbarrier.
+  text.insert(first, "st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%r1], %r1;\n");
   Step<Sanitized> step = sanitize(assembled(contract, text), {});
   REQUIRE(step.undecided());
   CHECK(step.undecided()->reason == Reason::unsupported);

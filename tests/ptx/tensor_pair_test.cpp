@@ -3,8 +3,11 @@
 
 #include <cmath>
 #include <cstring>
+#include <functional>
+#include <optional>
 
 #include "ptx/bits_value.h"
+#include "ptx/zero_columns.h"
 #include "tests/ptx/launch.h"
 
 namespace lathe::ptx {
@@ -39,7 +42,7 @@ std::string descriptor(const std::string& d, unsigned offset) {
 }
 
 const std::string registers =
-    ".reg .b32 %s, %i, %v, %at, %t, %w, %n, %rank, %d<32>; .reg .b64 %da, %db, %mb;"
+    ".reg .b32 %s, %i, %v, %at, %t, %w, %n, %rank, %d<64>; .reg .b64 %da, %db, %mb;"
     " .reg .pred %p, %q; .reg .b16 %both;\n";
 
 /// Brings `bytes` bytes from behind %base to shared memory; tensor memory of 64 columns in %t.
@@ -209,37 +212,105 @@ TEST_CASE("a pair that is not synchronised reads the other block's half too earl
 
 namespace {
 
-void check_stationary(unsigned m) {
-  std::uint32_t idesc = 2u << 4 | 1u << 7 | 1u << 10 | 64u / 8 << 17 | m / 16 << 24;
+constexpr unsigned b_rows_most = 96;  // Of 64 columns, shifted by 32 at most.
+
+/// A product of m rows by 64 columns; `mask` is a zero-column mask, `shifts` what the instruction's
+/// descriptor has of the greatest shift.
+Launched stationary(unsigned m, std::optional<std::uint64_t> mask = {}, unsigned shifts = 0) {
+  std::uint32_t idesc = 2u << 4 | 1u << 7 | 1u << 10 | 64u / 8 << 17 | m / 16 << 24 | shifts << 30;
   unsigned columns = 64 * m / 128;
-  std::string text =
-      "mov.u32 %rank, 0;\n" + prologue(m * 32 + 2048, "cta_group::1") + descriptor("%da", 0) +
-      descriptor("%db", m * 32) + "mov.u32 %n, " + std::to_string(idesc) +
-      ";\nmov.u32 %at, bar;\ncvt.u64.u32 %mb, %at;\n"
-      "@%p tcgen05.mma.ws.cta_group::1.kind::i8.collector::b0::fill [%t], %da, %db, %n, 0;\n"
-      "@%p tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%mb];\n" +
-      wait + epilogue(columns, "cta_group::1");
+  std::string text = "mov.u32 %rank, 0;\n" + prologue(m * 32 + 32 * b_rows_most, "cta_group::1") +
+                     descriptor("%da", 0) + descriptor("%db", m * 32);
+  if (mask) text += ".reg .b64 %zero;\nmov.b64 %zero, " + std::to_string(*mask) + ";\n";
+  text += "mov.u32 %n, " + std::to_string(idesc) +
+          ";\nmov.u32 %at, bar;\ncvt.u64.u32 %mb, %at;\n"
+          "@%p tcgen05.mma.ws.cta_group::1.kind::i8.collector::b0::fill [%t], %da, %db, %n, 0" +
+          (mask ? ", %zero" : "") +
+          ";\n@%p tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%mb];\n" +
+          wait + epilogue(columns, "cta_group::1");
   std::vector<std::uint8_t> bytes;
   add_rows(bytes, 0, m, true);
-  add_rows(bytes, 0, 64, false);
+  add_rows(bytes, 0, b_rows_most, false);
   Launched launch;
   launch.add(std::vector<std::int32_t>(128 * columns));
   launch.add(bytes);
   launch.shape = {{1, 1, 1}, {128, 1, 1}, 0};
   launch.watch(body_text(registers, text, "sm_100a", "8.8"));
+  return launch;
+}
+
+/// Column c is that of B `shift` on, or zero.
+void check_stationary(unsigned m, const Launched& launch, unsigned shift = 0,
+                      const std::function<bool(unsigned)>& is_zero = {}) {
   no_fault(launch);
+  unsigned columns = 64 * m / 128;
   auto out = launch.get<std::int32_t>(0);
   for (unsigned row = 0; row < m; ++row)
-    for (unsigned column = 0; column < 64; ++column)
+    for (unsigned column = 0; column < 64; ++column) {
+      bool zero = is_zero && is_zero(column);
       CHECK(out[(row + m * (column / columns)) * columns + column % columns] ==
-            expected(row, column));
+            (zero ? 0 : expected(row, column + shift)));
+    }
+}
+
+/// Start counts and first spans, the lowest first.
+std::uint64_t zero_mask(std::array<unsigned, 4> starts, std::array<unsigned, 4> firsts,
+                        unsigned skip, unsigned use, unsigned shift, bool any = true) {
+  std::uint64_t bits = std::uint64_t{any} << 39 | std::uint64_t{skip} << 40 |
+                       std::uint64_t{use} << 48 | std::uint64_t{shift} << 56;
+  for (unsigned i = 0; i < 4; ++i)
+    bits |= std::uint64_t{starts[i]} << 8 * i | std::uint64_t{firsts[i]} << (32 + i);
+  return bits;
+}
+
+std::string lowest(const ZeroColumns& columns, unsigned begin, unsigned count) {
+  std::string text;
+  for (unsigned i = count; i-- > 0;) text += columns.zero[begin + i] ? '1' : '0';
+  return text;
 }
 
 }  // namespace
 
 TEST_CASE("tcgen05.mma.ws spreads 64 rows over two banks and 32 rows over four") {
-  check_stationary(64);
-  check_stationary(32);
+  check_stationary(64, stationary(64));
+  check_stationary(32, stationary(32));
+}
+
+TEST_CASE("zero-column masks are those of the manual's examples") {
+  auto none = ZeroColumns::read(zero_mask({}, {}, 4, 3, 0, false), 128, 128);
+  CHECK(none.zero.none());
+  auto whole = ZeroColumns::read(zero_mask({}, {}, 2, 3, 0), 128, 128);
+  CHECK(lowest(whole, 0, 14) == "11100001110000");
+  auto halves = ZeroColumns::read(zero_mask({}, {1, 0}, 2, 3, 0), 64, 128);
+  CHECK(lowest(halves, 0, 17) == "11100001110000111");
+  CHECK(lowest(halves, 64, 18) == "000011100001110000");
+  auto quarters = ZeroColumns::read(zero_mask({0, 1, 2, 1}, {1, 1, 0, 0}, 2, 3, 2), 32, 128);
+  CHECK(quarters.shift == 2);
+  CHECK(lowest(quarters, 0, 14) == "00001110000111");
+  CHECK(lowest(quarters, 32, 13) == "0000111000011");
+  CHECK(lowest(quarters, 64, 12) == "111000011100");
+  CHECK(lowest(quarters, 96, 13) == "1110000111000");
+}
+
+TEST_CASE("columns of B that a mask leaves out are zero, and a shift begins at another one") {
+  for (unsigned m : {128u, 64u, 32u}) {
+    std::uint64_t mask = zero_mask({0, 1, 2, 1}, {1, 1, 0, 0}, 2, 3, 0);
+    ZeroColumns columns = ZeroColumns::read(mask, m, 64);
+    auto is_zero = [&](unsigned column) { return columns.zero[column]; };
+    CHECK(columns.zero.any());
+    check_stationary(m, stationary(m, mask), 0, is_zero);
+    check_stationary(m, stationary(m, mask | std::uint64_t{5} << 56, 1), 5, is_zero);
+    check_stationary(m, stationary(m, 0));
+  }
+  check_stationary(64, stationary(64, zero_mask({}, {}, 0, 0, 32, false), 3), 32);
+}
+
+TEST_CASE("a shift of more columns than the descriptor allows, or 32 rows do, is a fault") {
+  for (auto [m, shift, shifts] : {std::tuple{64u, 1u, 0u}, {64u, 9u, 1u}, {32u, 17u, 3u}}) {
+    Launched launch = stationary(m, zero_mask({}, {}, 0, 0, shift, false), shifts);
+    REQUIRE(launch.result.trap);
+    CHECK(launch.result.trap->kind == TrapKind::bad_operand);
+  }
 }
 
 TEST_CASE("tcgen05.cp brings rows from shared memory, to one quarter or to all") {

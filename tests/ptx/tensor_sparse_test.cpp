@@ -187,6 +187,22 @@ TEST_CASE("a shift comes after the product before it, and before the one behind 
         }).empty());
 }
 
+TEST_CASE("rows of A that are shifted are those one lane before, and the first stays") {
+  Memory memory;
+  for (unsigned lane = 0; lane < rows; ++lane)
+    for (unsigned c = 0; c < 8; ++c)
+      memory.tensor[lane * extra_columns + c] = lane % 50 * 0x01010101u;
+  for (unsigned column = 0; column < columns; ++column)
+    for (unsigned k = 0; k < 32; ++k) memory.put(false, column, 8 * k, 1);
+  std::uint32_t idesc = shape_bits | 2u << 4 | 1u << 7 | 1u << 10;
+  const std::string mma = "@%p tcgen05.mma.cta_group::1.kind::i8.ashift [%t], [%x], %db, %n, 0;\n";
+  auto out = run<std::int32_t>(memory, text_of(memory, idesc | rows / 16 << 24, mma));
+  CHECK(wrong_rows<std::int32_t>(out, [](unsigned row, unsigned) {
+          return 32.0 * ((row == 0 ? 0 : row - 1) % 50);
+        }).empty());
+  CHECK(trap_of(memory, text_of(memory, idesc | 64 / 16 << 24, mma)) == TrapKind::bad_operand);
+}
+
 TEST_CASE("a copy unpacks elements of 4 and 6 bits into bytes") {
   for (unsigned bits : {4u, 6u}) {
     Memory memory;

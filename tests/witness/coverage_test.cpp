@@ -52,6 +52,34 @@ TEST_CASE("a row of another chip counts as not witnessed, with the reason") {
   CHECK(blackwell > 0);
 }
 
+TEST_CASE("a row that no device of ours can run says what it needs") {
+  const std::map<std::string_view, std::string_view> wanted{
+      {"vote.ballot.b32 d, a", "not from sm_70 on"},
+      {"shfl(.up|.down|.bfly|.idx).b32 d, a, b, c", "not from sm_70 on"},
+      {"multimem.red{.relaxed}{.release}{.scope}{.global}.add.type [a], b",
+       "needs a multicast object"},
+      {"cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes{.L2::cache_hint}.ignore_oob "
+       "[d], [a], b, c, e, [g]{, h}",
+       "from ISA 9.2 on"}};
+  std::size_t found = 0;
+  for (std::size_t i = 0; i < rows().size(); ++i) {
+    auto reason = wanted.find(rows()[i].signature.text);
+    if (reason == wanted.end()) continue;
+    INFO(reason->first);
+    ++found;
+    CHECK(reason_without(i) == reason->second);
+  }
+  CHECK(found == wanted.size());
+}
+
+TEST_CASE("a row that another one's forms are on sm_90a has its witnesses there") {
+  std::size_t twins = 0;
+  auto all = coverage_of(archive());
+  for (std::size_t i = 0; i < rows().size(); ++i)
+    if (all[i].forms == 0 && reason_without(i) == "a form of sm_89") ++twins;
+  CHECK(twins == 3);  // cvt to and from pairs of fp8.
+}
+
 TEST_CASE("rows of arithmetic on sm_90a are all witnessed") {
   auto all = coverage_of(archive());
   for (std::size_t i = 0; i < all.size(); ++i) {

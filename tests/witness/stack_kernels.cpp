@@ -16,15 +16,24 @@ void store_equal(Writer& w, const std::string& a, const std::string& b) {
   w.store(p, Type::pred);
 }
 
-std::string allocate(Writer& w, const std::string& mnemonic, const std::string& rest) {
-  std::string at = w.declare(Type::b64);
-  w.line(mnemonic + " " + at + ", " + rest + ";");
-  return at;
+/// An address of local memory, which instructions on 32 bits give in half a register.
+std::string widened(Writer& w, Type type, const std::string& from) {
+  if (type == Type::u64) return from;
+  std::string to = w.declare(Type::b64);
+  w.line("cvt.u64.u32 " + to + ", " + from + ";");
+  return to;
+}
+
+std::string allocate(Writer& w, Type type, const std::string& rest) {
+  std::string at = w.declare(type);
+  w.line("alloca." + std::string(name_of(type)) + " " + at + ", " + rest + ";");
+  return widened(w, type, at);
 }
 
 /// Two rooms at once: their words, that neither lies in the other, and how they are aligned.
 std::vector<Kernel> allocations(const Instance& instance) {
   std::vector<Kernel> all;
+  Type type = instance.type;
   for (unsigned align : {0u, 8u, 16u, 64u})
     for (bool drawn : {false, true}) {
       std::string end = align == 0 ? "" : ", " + std::to_string(align);
@@ -34,13 +43,13 @@ std::vector<Kernel> allocations(const Instance& instance) {
       if (drawn) {
         std::vector<std::uint64_t> sizes(threads);
         for (unsigned t = 0; t < threads; ++t) sizes[t] = 16 + 8 * (t % 13);
-        size = w.load_given(Type::b64, sizes);
+        size = w.load_given(type, sizes);
       }
       std::string x = w.load(Type::b64), y = w.load(Type::b64);
-      std::string first = allocate(w, instance.mnemonic(), size + end);
+      std::string first = allocate(w, type, size + end);
       w.line("st.local.b64 [" + first + "], " + x + ";");
       w.line("st.local.b64 [" + first + "+8], " + y + ";");
-      std::string second = allocate(w, instance.mnemonic(), size + end);
+      std::string second = allocate(w, type, size + end);
       w.line("st.local.b64 [" + second + "], " + y + ";");
       w.line("st.local.b64 [" + second + "+8], " + x + ";");
       for (const std::string& at : {first, second})
@@ -64,18 +73,18 @@ std::vector<Kernel> allocations(const Instance& instance) {
 /// What is taken is given back: the pointer is the saved one again, and the next room the old one.
 Kernel save_and_restore(const Instance& instance) {
   Writer w(instance.mnemonic(), instance.mnemonic(), 1, threads);
-  std::string saved = w.declare(Type::b64), again = w.declare(Type::b64);
+  Type type = instance.type;
+  std::string name(name_of(type)), saved = w.declare(type), again = w.declare(type);
   std::string x = w.load(Type::b64), word = w.declare(Type::b64);
-  w.line("stacksave.u64 " + saved + ";");
-  std::string first = allocate(w, "alloca.u64", "48");
+  w.line("stacksave." + name + " " + saved + ";");
+  std::string first = allocate(w, type, "48");
   w.line("st.local.b64 [" + first + "+40], " + x + ";");
   w.line("ld.local.b64 " + word + ", [" + first + "+40];");
   w.store(word, Type::b64);
-  store_equal(w, saved, first);
-  w.line("stackrestore.u64 " + saved + ";");
-  w.line("stacksave.u64 " + again + ";");
-  store_equal(w, saved, again);
-  std::string second = allocate(w, "alloca.u64", "48");
+  w.line("stackrestore." + name + " " + saved + ";");
+  w.line("stacksave." + name + " " + again + ";");
+  store_equal(w, widened(w, type, saved), widened(w, type, again));
+  std::string second = allocate(w, type, "48");
   store_equal(w, first, second);
   w.line("st.local.b64 [" + second + "], " + x + ";");
   w.line("ld.local.b64 " + word + ", [" + second + "];");
@@ -107,7 +116,6 @@ Kernel discards(const Instance& instance) {
 std::vector<Kernel> stack_kernels(const Instance& instance) {
   std::string_view opcode = instance.opcode();
   if (opcode == "discard") return {discards(instance)};
-  if (!instance.has("u64")) return {};  // Of modules with addresses of 32 bits.
   if (opcode == "alloca") return allocations(instance);
   if (opcode == "stacksave" || opcode == "stackrestore") return {save_and_restore(instance)};
   return {};
