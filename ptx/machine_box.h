@@ -249,8 +249,10 @@ bool Machine<D, O>::resolve_tensor(Warp& warp, const Operation& op, unsigned lan
   }
   std::uint64_t base = run_.shared_base;
   BoxWriter<std::vector<Piece>> writer(map, at.offset + base, base, copy.pieces);
+  bool negative = false;
   auto add = [&](const std::array<std::int64_t, 5>& now) {
     bool inside = true;
+    for (unsigned i = 0; i < map.rank; ++i) negative = negative || now[i] < 0;
     std::uint64_t offset = tensor.offset;
     for (unsigned i = 1; i < map.rank; ++i) {
       inside = inside && now[i] >= 0 && now[i] < std::int64_t{map.dims[i]};
@@ -265,6 +267,11 @@ bool Machine<D, O>::resolve_tensor(Warp& warp, const Operation& op, unsigned lan
   } else {
     each_tiled_row(map, first, add);
   }
+  // As the programming guide has it of a box's first corner; witnessed for stores and reductions.
+  if (stores && negative)
+    return fails(TrapKind::bad_operand,
+                 "a copy to a tensor begins before the tensor: what lies outside is left out at the "
+                 "far borders alone");
   for (const Piece& piece : copy.pieces)
     if (piece.inside && (piece.global >= run_.buffers[copy.buffer].bytes ||
                          run_.buffers[copy.buffer].bytes - piece.global < piece.bytes))
