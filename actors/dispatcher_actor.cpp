@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "pipeline/codec.h"
+#include "verifier_node/journal.h"
 
 namespace lathe::actors {
 namespace {
@@ -15,6 +16,10 @@ using CompletedPromise = caf::typed_response_promise<Completed>;
 
 constexpr std::chrono::minutes local_wait_max{60 * 24 * 30};
 constexpr std::uint64_t nanoseconds_a_millisecond = 1'000'000;
+/// Of one item's journal, with what has become needless of it.
+constexpr std::uint64_t journal_bytes_max = std::uint64_t{1} << 30;
+/// So many units are told of together.
+constexpr std::uint64_t units_told = 8;
 /// A farm of one node is not the item's fault for ever.
 constexpr std::size_t losses_max = 6;
 
@@ -67,6 +72,17 @@ store::LeaseRecord lease_record(const DispatcherState::Order& order, const clust
   return lease;
 }
 
+/// What earlier holders of this work have finished of it.
+Result<std::string> read_journal(const store::Store& store, const Digest& item,
+                                 std::uint64_t& count) {
+  Result<std::vector<std::string>> units = store::journal_of(store, item);
+  if (!units) return units.error();
+  std::string journal;
+  for (const std::string& unit : *units) journal += verifier_node::framed(unit);
+  count = units->size();
+  return journal;
+}
+
 /// The claim is durable before the node hears of it.
 void offer(Self self, DispatcherState::Waiter waiter, const cluster::Lease& grant) {
   DispatcherState::Order& order = self->state.orders.at(grant.item);
@@ -74,7 +90,11 @@ void offer(Self self, DispatcherState::Waiter waiter, const cluster::Lease& gran
   Offer given{grant.item, grant.token, order.order.key.gate, self->state.settings.lease_ms,
               order.order.request};
   store::LeaseRecord lease = lease_record(order, grant, waiter.node);
-  auto run = [item = grant.item, lease](store::Store& store) -> Result<Done> {
+  auto journal = std::make_shared<std::string>();
+  auto units = std::make_shared<std::uint64_t>(0);
+  auto run = [item = grant.item, lease, journal, units](store::Store& store) -> Result<Done> {
+    // What cannot be read is done again.
+    if (auto known = read_journal(store, item, *units)) *journal = *std::move(known);
     store::Batch batch;
     Result<bool> claimed = store::claim(store, batch, item, lease);
     if (!claimed) return claimed.error();
@@ -84,7 +104,7 @@ void offer(Self self, DispatcherState::Waiter waiter, const cluster::Lease& gran
   };
   self->request(self->state.store, local_wait_max, Deed{run})
       .then(
-          [self, waiter, given](const DeedEnd& end) mutable {
+          [self, waiter, given, journal, units](const DeedEnd& end) mutable {
             if (!end.result) {
               // Without an order nobody may hold it: the next claim must not find it.
               self->state.leases->cancel(given.item);
@@ -92,7 +112,9 @@ void offer(Self self, DispatcherState::Waiter waiter, const cluster::Lease& gran
               waiter.promise.deliver(Offer{});
               return;
             }
-            tell(self, "claimed", given.item, waiter.node, "");
+            if (*units != 0) given.journal = journal;
+            tell(self, "claimed", given.item, waiter.node,
+                 *units == 0 ? "" : "goes on from " + std::to_string(*units) + " units");
             waiter.promise.deliver(given);
           },
           [](const caf::error&) {});
@@ -201,14 +223,59 @@ void note_losses(Self self, const std::vector<cluster::Ended>& ended) {
   }
 }
 
+/// Memory that the work ran out of on this node, where another's may take more; else nothing.
+std::optional<std::uint64_t> outgrown(Self self, const Complete& complete) {
+  const WorkReply& reply = complete.reply;
+  const std::map<std::string, std::uint64_t>& memory = self->state.memory_of;
+  auto here = memory.find(complete.node);
+  if (reply.outcome != WorkReply::Outcome::undecided || here == memory.end() ||
+      reply.verdict.evidence.code != short_of_memory)
+    return std::nullopt;
+  bool roomier = std::any_of(memory.begin(), memory.end(),
+                             [&](const auto& node) { return node.second > here->second; });
+  return roomier ? std::optional(here->second) : std::nullopt;
+}
+
 /// A worker that died says nothing of the candidate: the work is tried again, elsewhere if
-/// possible.
-void take_back(Self self, const Complete& complete, CompletedPromise promise) {
+/// possible, and where memory did not suffice, where there is more than `outgrown`.
+void take_back(Self self, const Complete& complete, std::optional<std::uint64_t> outgrown,
+               CompletedPromise promise) {
   std::optional<cluster::Ended> ended =
       self->state.leases->give_back(complete.node, complete.item, complete.token);
-  tell(self, "failed", complete.item, complete.node, complete.reply.error.what);
+  if (ended && outgrown) self->state.leases->need_memory(complete.item, *outgrown + 1);
+  tell(self, "failed", complete.item, complete.node,
+       outgrown ? complete.reply.verdict.evidence.reason : complete.reply.error.what);
   promise.deliver(Completed{ended ? store::Completion::accepted : store::Completion::stale});
   if (ended) note_losses(self, {*ended});
+}
+
+/// Units that do not read are nobody's; those that come without a lease are too late.
+void keep_unit(Self self, const Note& note) {
+  auto order = self->state.orders.find(note.item);
+  if (order == self->state.orders.end()) return;
+  order->second.bytes += note.unit->size();
+  if (order->second.bytes > journal_bytes_max) return;
+  auto steps = std::make_shared<std::uint64_t>(0);
+  auto run = [item = note.item, bytes = note.unit, steps](store::Store& store) -> Result<Done> {
+    Result<verifier_node::Unit> unit = verifier_node::decode_unit(*bytes);
+    if (!unit) return unit.error();
+    *steps = unit->steps;
+    store::Batch batch;
+    Result<Done> noted = store::note_unit(store, batch, {item, unit->name}, {unit->whole, *bytes});
+    return noted ? store.keep(std::move(batch)) : noted;
+  };
+  self->request(self->state.store, local_wait_max, Deed{run})
+      .then(
+          [self, item = note.item, node = note.node, steps](const DeedEnd& end) {
+            auto found = self->state.orders.find(item);
+            if (!end.result || found == self->state.orders.end()) return;
+            found->second.steps += *steps;
+            if (++found->second.units % units_told == 0)
+              tell(self, "noted", item, node,
+                   std::to_string(found->second.units) + " units, " +
+                       std::to_string(found->second.steps) + " warp instructions");
+          },
+          [](const caf::error&) {});
 }
 
 /// Result, completion and the end of the lease are one batch; the store's fence decides.
@@ -240,7 +307,12 @@ void take_result(Self self, const Complete& complete, CompletedPromise promise) 
               return;
             }
             if (*completion == store::Completion::accepted) {
-              tell(self, "completed", complete.item, complete.node, "");
+              const auto order = self->state.orders.find(complete.item);
+              bool noted = order != self->state.orders.end() && order->second.units != 0;
+              tell(self, "completed", complete.item, complete.node,
+                   noted ? std::to_string(order->second.units) + " units, " +
+                               std::to_string(order->second.steps) + " warp instructions"
+                         : "");
               end_order(self, complete.item, WorkEnd{complete.reply});
             } else {
               tell(self, "stale", complete.item, complete.node,
@@ -308,6 +380,7 @@ void lose_node(Self self, const std::string& node) {
     waiter.promise.deliver(Offer{});
     return true;
   });
+  self->state.memory_of.erase(node);
   note_losses(self, self->state.leases->node_lost(node));
 }
 
@@ -346,6 +419,8 @@ DispatcherActor::behavior_type dispatcher_actor(Self self, StoreActor store,
         DispatcherState::Waiter waiter;
         waiter.node = claim.node;
         waiter.offers.names = claim.offers;
+        waiter.offers.memory_bytes = memory_in(claim.offers);
+        self->state.memory_of[claim.node] = waiter.offers.memory_bytes;
         waiter.until_ns = now_of(self) + wait_ns;
         waiter.promise = promise;
         self->state.waiters.push_back(std::move(waiter));
@@ -358,11 +433,18 @@ DispatcherActor::behavior_type dispatcher_actor(Self self, StoreActor store,
       },
       [self](const Complete& complete) -> caf::result<Completed> {
         auto promise = self->make_response_promise<CompletedPromise>();
-        if (complete.reply.outcome == WorkReply::Outcome::error)
-          take_back(self, complete, promise);
+        std::optional<std::uint64_t> memory = outgrown(self, complete);
+        if (memory || complete.reply.outcome == WorkReply::Outcome::error)
+          take_back(self, complete, memory, promise);
         else
           take_result(self, complete, promise);
         return promise;
+      },
+      [self](const Note& note) -> Renewed {
+        bool held =
+            self->state.leases->renew(note.node, note.item, note.token, now_of(self)).has_value();
+        if (held) keep_unit(self, note);
+        return {held};
       },
       [self](const NodeLost& lost) { lose_node(self, lost.node); },
       [self](Expire) { expire(self); },

@@ -37,6 +37,8 @@ struct DispatcherState {
     WorkOrder order;
     std::size_t losses = 0;
     bool offered = false, told = false;  // Told: that nobody who waits can do it.
+    /// Units that were found or have been finished, and warp instructions that they took.
+    std::uint64_t units = 0, steps = 0, bytes = 0;
     std::vector<caf::typed_response_promise<WorkEnd>> waiting;  // Equal work in flight merges.
   };
   struct Waiter {
@@ -51,7 +53,8 @@ struct DispatcherState {
   std::unique_ptr<cluster::Leases> leases;
   std::map<Digest, Order> orders;
   std::deque<Waiter> waiters;
-  std::set<std::string> offers_seen;  // Of all who asked for work.
+  std::set<std::string> offers_seen;               // Of all who asked for work.
+  std::map<std::string, std::uint64_t> memory_of;  // What each node's work may take.
   bool draining = false;
 };
 

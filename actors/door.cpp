@@ -67,6 +67,14 @@ std::string admit(Self self, const cluster::Hello& hello) {
                                    state.settings.lease_ms / 6});
 }
 
+/// Once it is offered anew, or answered, nobody fetches it any more.
+void forget_journal(Self self, const Digest& item) {
+  auto found = self->state.journals.find(item);
+  if (found == self->state.journals.end()) return;
+  self->state.settings.take(found->second);
+  self->state.journals.erase(found);
+}
+
 std::string offer_bytes(Self self, const Offer& offer) {
   if (offer.token == 0) return refusal("no work", 1);
   cluster::Offer message;
@@ -75,6 +83,11 @@ std::string offer_bytes(Self self, const Offer& offer) {
   message.gate = static_cast<std::uint64_t>(offer.gate);
   message.lease_ms = offer.lease_ms;
   message.request = self->state.settings.publish(*offer.request);
+  forget_journal(self, offer.item);
+  if (offer.journal) {
+    message.journal = self->state.settings.publish(*offer.journal);
+    self->state.journals[offer.item] = message.journal;
+  }
   return bytes_of(message);
 }
 
@@ -92,13 +105,11 @@ caf::result<std::string> want(Self self, const DoorState::Node& node) {
   return promise;
 }
 
-/// One lease a message keeps the answer simple: what is not held any more comes back.
-caf::result<std::string> renew(Self self, const std::string& node,
-                               const cluster::Renewal& renewal) {
-  if (renewal.leases.size() != 1) return refusal("a renewal names one lease");
-  cluster::Held held = renewal.leases.front();
+/// What is not held any more comes back.
+template <class Asked>
+caf::result<std::string> ask_of_lease(Self self, const cluster::Held& held, Asked asked) {
   auto promise = self->make_response_promise<Promise>();
-  self->request(self->state.dispatcher, dispatcher_wait_max, Renew{node, held.item, held.token})
+  self->request(self->state.dispatcher, dispatcher_wait_max, std::move(asked))
       .then(
           [promise, held](const Renewed& renewed) mutable {
             cluster::Revoked revoked;
@@ -107,6 +118,27 @@ caf::result<std::string> renew(Self self, const std::string& node,
           },
           [promise](const caf::error&) mutable { promise.deliver(refusal("no dispatcher", 500)); });
   return promise;
+}
+
+/// One lease a message keeps the answer simple.
+caf::result<std::string> renew(Self self, const std::string& node,
+                               const cluster::Renewal& renewal) {
+  if (renewal.leases.size() != 1) return refusal("a renewal names one lease");
+  cluster::Held held = renewal.leases.front();
+  return ask_of_lease(self, held, Renew{node, held.item, held.token});
+}
+
+caf::result<std::string> note(Self self, const std::string& node,
+                              const cluster::NoteMessage& message) {
+  std::string unit = message.unit;
+  if (message.blob != Digest{}) {
+    std::optional<std::string> blob = self->state.settings.take(message.blob);
+    if (!blob) return refusal("the unit's bytes are not here", 200);
+    unit = *std::move(blob);
+  }
+  return ask_of_lease(self, {message.item, message.token},
+                      Note{node, message.item, message.token,
+                           std::make_shared<const std::string>(std::move(unit))});
 }
 
 caf::result<std::string> take_result(Self self, const std::string& node,
@@ -123,7 +155,9 @@ caf::result<std::string> take_result(Self self, const std::string& node,
   self->request(self->state.dispatcher, dispatcher_wait_max,
                 Complete{node, message.item, message.token, *std::move(reply)})
       .then(
-          [promise, message](const Completed& completed) mutable {
+          [self, promise, message](const Completed& completed) mutable {
+            if (completed.completion == store::Completion::accepted)
+              forget_journal(self, message.item);
             promise.deliver(bytes_of(cluster::Acknowledged{
                 message.item, message.token, std::string(store::name_of(completed.completion))}));
           },
@@ -141,6 +175,7 @@ caf::result<std::string> receive(Self self, const std::string& bytes) {
   const std::string node = known->second.name;
   if (!self->state.dispatcher) return refusal("no dispatcher", 500);
   if (auto* renewal = std::get_if<cluster::Renewal>(&*message)) return renew(self, node, *renewal);
+  if (auto* unit = std::get_if<cluster::NoteMessage>(&*message)) return note(self, node, *unit);
   if (auto* result = std::get_if<cluster::ResultMessage>(&*message))
     return take_result(self, node, *result);
   return refusal("this message is not for a coordinator");

@@ -44,6 +44,7 @@ struct DoorState {
     std::set<std::string> offers;
   };
   std::map<caf::actor_addr, Node> nodes;  // Who is at the other end of a connection.
+  std::map<Digest, Digest> journals;      // Of offered items: what lies on the shelf for them.
   std::uint64_t connections = 0;
   bool draining = false;
 };

@@ -57,6 +57,7 @@ struct Offer {
   Gate gate = Gate::assemble;
   std::uint64_t lease_ms = 0;
   std::shared_ptr<const std::string> request;
+  std::shared_ptr<const std::string> journal = {};  // Null: nobody has finished any of it.
 };
 struct Renew {
   std::string node;
@@ -75,6 +76,13 @@ struct Complete {
 struct Completed {
   store::Completion completion = store::Completion::stale;
 };
+/// A unit of leased work is finished, whatever becomes of the rest.
+struct Note {
+  std::string node;
+  Digest item;
+  std::uint64_t token = 0;
+  std::shared_ptr<const std::string> unit;
+};
 struct NodeLost {
   std::string node;
 };
@@ -90,6 +98,8 @@ using DispatcherActor = caf::typed_actor<
     caf::replies_to<Renew>::with<Renewed>,
     // Commits a result, once, if its lease is still held.
     caf::replies_to<Complete>::with<Completed>,
+    // Keeps the unit for the next holder, if the lease is still held.
+    caf::replies_to<Note>::with<Renewed>,
     // Gives the node's work to others at once.
     caf::reacts_to<NodeLost>,
     // Looks for leases that have run out.
@@ -103,6 +113,12 @@ struct ChildEnd {
   std::uint64_t token = 0;
   WorkReply reply;
 };
+/// From the same, before its end.
+struct UnitEnd {
+  Digest item;
+  std::uint64_t token = 0;
+  std::shared_ptr<const std::string> unit;
+};
 struct Pull {};
 struct Beat {};
 
@@ -113,6 +129,8 @@ using NodeActor = caf::typed_actor<
     caf::reacts_to<Beat>,
     // Returns the result and asks for more.
     caf::reacts_to<ChildEnd>,
+    // Passes on what the work has finished so far.
+    caf::reacts_to<UnitEnd>,
     // Takes no new work and leaves when the work in hand is done.
     caf::reacts_to<Drain>>;
 
@@ -156,10 +174,12 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(lathe::actors::Renew)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(lathe::actors::Renewed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(lathe::actors::Complete)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(lathe::actors::Completed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(lathe::actors::Note)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(lathe::actors::NodeLost)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(lathe::actors::Expire)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(lathe::actors::Drain)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(lathe::actors::ChildEnd)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(lathe::actors::UnitEnd)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(lathe::actors::Pull)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(lathe::actors::Beat)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(lathe::actors::SubagentEnd)

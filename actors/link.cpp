@@ -102,6 +102,8 @@ void want(Self self, OfferPromise promise) {
           offer.lease_ms = given->lease_ms;
           // The runner fetches what the digest names, on its own thread.
           offer.request = std::make_shared<const std::string>(hex(given->request));
+          if (given->journal != Digest{})
+            offer.journal = std::make_shared<const std::string>(hex(given->journal));
         } else if (std::holds_alternative<cluster::DrainMessage>(message)) {
           end(self, Done{});
         }
@@ -174,6 +176,25 @@ void renew(Self self, const Renew& asked, caf::typed_response_promise<Renewed> p
       [promise](const std::string&) mutable { promise.deliver(Renewed{false}); });
 }
 
+/// A large one was put where the coordinator finds it before this was asked (serve_node.cpp).
+void note(Self self, const Note& asked, caf::typed_response_promise<Renewed> promise) {
+  if (!self->state.door) return promise.deliver(Renewed{false}), void();
+  cluster::NoteMessage message;
+  message.item = asked.item;
+  message.token = asked.token;
+  if (asked.unit->size() > inline_reply_bytes_max)
+    message.blob = sha256(*asked.unit);
+  else
+    message.unit = *asked.unit;
+  ask(
+      self, self->state.door, message, answer_wait_max,
+      [promise](const cluster::Message& answer) mutable {
+        auto* revoked = std::get_if<cluster::Revoked>(&answer);
+        promise.deliver(Renewed{revoked != nullptr && revoked->leases.empty()});
+      },
+      [promise](const std::string&) mutable { promise.deliver(Renewed{false}); });
+}
+
 store::Completion completion_of(const std::string& outcome) {
   if (outcome == "accepted") return store::Completion::accepted;
   return outcome == "duplicate" ? store::Completion::duplicate : store::Completion::stale;
@@ -229,6 +250,11 @@ DispatcherActor::behavior_type link_actor(Self self, LinkSettings settings) {
       [self](const Complete& asked) -> caf::result<Completed> {
         auto promise = self->make_response_promise<caf::typed_response_promise<Completed>>();
         complete(self, asked, promise);
+        return promise;
+      },
+      [self](const Note& asked) -> caf::result<Renewed> {
+        auto promise = self->make_response_promise<caf::typed_response_promise<Renewed>>();
+        note(self, asked, promise);
         return promise;
       },
       [](const NodeLost&) {},

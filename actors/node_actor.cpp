@@ -21,12 +21,12 @@ WorkReply failed(Error error) {
   return reply;
 }
 
-WorkReply exhausted(const std::string& request, const std::string& reason) {
+WorkReply exhausted(const std::string& request, std::string_view code, const std::string& reason) {
   WorkReply reply;
   reply.outcome = WorkReply::Outcome::undecided;
   reply.verdict.answer = Verdict::Answer::undecided;
   reply.verdict.reason_code = Reason::exhausted;
-  reply.verdict.evidence = {"exhausted", reason, {}, "{}"};
+  reply.verdict.evidence = {std::string(code), reason, {}, "{}"};
   if (Result<WorkRequest> decoded = decode_request(request)) {
     reply.verdict.gate = decoded->gate;
     reply.verdict.limits = limits_of(*decoded);
@@ -34,12 +34,23 @@ WorkReply exhausted(const std::string& request, const std::string& reason) {
   return reply;
 }
 
+std::string memory_text(std::uint64_t bytes_max) {
+  if (bytes_max == 0) return "the gate needed more memory than there is";
+  return "the gate needed more than the " + std::to_string(bytes_max >> 20) +
+         " MiB of memory that it may take: --memory allows more";
+}
+
 void run_child(Self self) {
   NodeActor node{self};
   const Offer work = self->state.work;
   Runner runner = self->state.settings.runner;
   run_aside(self, self->state.settings.aside, [node, work, runner] {
-    caf::anon_send(node, ChildEnd{work.item, work.token, runner(*work.request)});
+    Errand errand{
+        *work.request, work.journal ? *work.journal : std::string(), [&](const std::string& unit) {
+          caf::anon_send(node,
+                         UnitEnd{work.item, work.token, std::make_shared<const std::string>(unit)});
+        }};
+    caf::anon_send(node, ChildEnd{work.item, work.token, runner(errand)});
   });
 }
 
@@ -86,6 +97,13 @@ void beat(Self self) {
   beat_later(self);
 }
 
+/// One that is lost on the way costs its own work and no more.
+void pass_on(Self self, const UnitEnd& unit) {
+  self->request(self->state.dispatcher, answer_wait_max,
+                Note{self->state.settings.name, unit.item, unit.token, unit.unit})
+      .then([](Renewed) {}, [](const caf::error&) {});
+}
+
 void give(Self self, ChildEnd end) {
   Complete complete{self->state.settings.name, end.item, end.token, end.reply};
   self->request(self->state.dispatcher, answer_wait_max, std::move(complete))
@@ -106,26 +124,29 @@ void give(Self self, ChildEnd end) {
 }  // namespace
 
 Runner child_runner(seconds wall_max, std::uint64_t memory_bytes_max) {
-  return [wall_max, memory_bytes_max](const std::string& request) -> WorkReply {
+  return [wall_max, memory_bytes_max](const Errand& errand) -> WorkReply {
+    const std::string& request = errand.request;
+    WorkerOutput output(errand.note);
     ProcessLimits limits;
     limits.wall = wall_max;
     limits.memory_bytes = memory_bytes_max;
-    limits.output_bytes = 512ull << 20;
-    Result<ProcessEnd> end = run_process({own_program().string(), "worker"}, request, limits);
+    limits.take_out = [&output](std::string_view bytes) { output.take(bytes); };
+    Result<ProcessEnd> end =
+        run_process({own_program().string(), "worker"}, worker_input(errand), limits);
     if (!end) return failed(end.error());
     if (end->timed_out)
-      return exhausted(request,
+      return exhausted(request, "exhausted",
                        "the gate did not end within " + std::to_string(wall_max.count()) + " s");
     if (end->signal != 0 || end->status != 0) {
       bool memory = end->err.find("bad_alloc") != std::string::npos;
-      if (memory) return exhausted(request, "the gate needed more memory than it may take");
+      if (memory) return exhausted(request, short_of_memory, memory_text(memory_bytes_max));
       return failed({Fault::unavailable,
                      "the worker died: signal " + std::to_string(end->signal) + ", status " +
                          std::to_string(end->status) + " " + end->err.substr(0, 500),
                      "the work is tried elsewhere",
                      {}});
     }
-    Result<WorkReply> reply = decode_reply(end->out);
+    Result<WorkReply> reply = decode_reply(output.reply());
     if (reply) return *std::move(reply);
     return failed({Fault::unavailable,
                    "the worker's answer does not read: " + reply.error().what,
@@ -142,6 +163,7 @@ NodeActor::behavior_type node_actor(Self self, DispatcherActor dispatcher, NodeS
       [self](Pull) { pull(self); },
       [self](Beat) { beat(self); },
       [self](const ChildEnd& end) { give(self, end); },
+      [self](const UnitEnd& unit) { pass_on(self, unit); },
       [self](Drain) {
         self->state.draining = true;
         if (self->state.work.token == 0 && !self->state.claiming) self->quit();

@@ -17,12 +17,13 @@
 
 namespace lathe::actors {
 
-/// How a slot runs a request: in a child process, or in a test in any way it likes. Called on a
+/// How a slot runs an errand: in a child process, or in a test in any way it likes. Called on a
 /// thread of its own.
-using Runner = std::function<WorkReply(const std::string& request)>;
+using Runner = std::function<WorkReply(const Errand&)>;
 
 /// Runs `lathe worker` of this program under limits. A child that dies is an error (unavailable),
-/// never a verdict; one that reaches its limit of time or memory is undecided (exhausted).
+/// never a verdict; one that reaches its limit of time or memory is undecided (exhausted). What it
+/// has finished by then has been noted.
 Runner child_runner(std::chrono::seconds wall_max, std::uint64_t memory_bytes_max);
 
 struct NodeSettings {

@@ -195,8 +195,8 @@ Result<RunEnd> carry_out(const Prepared& prepared, const World& world) {
   run.searches = *std::move(searches);
   run.dispatcher = {prepared.store->epoch(), 0,   world.lease_ms, claim_wait_ms,
                     steady_clock(),          tell};
-  run.runner = child_runner(work_seconds_max, 0);
-  run.offers = offers_here();
+  run.runner = child_runner(work_seconds_max, world.memory_bytes);
+  run.offers = offers_here(world.memory_bytes);
   run.slots = world.slots;
   run.tell = tell;
   run.end = [promise](Ends ends) { promise->set_value(std::move(ends)); };

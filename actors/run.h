@@ -30,6 +30,7 @@ struct World {
   std::filesystem::path store;
   std::uint32_t slots = 2;  // Local node slots; 0 leaves all work to remote nodes.
   std::uint64_t lease_ms = 30'000;
+  std::uint64_t memory_bytes = 0;  // Of a gate on a local slot; 0: no limit.
   std::optional<Listening> listening;
   /// Progress: "plan", "proposal", "claimed", "returned", "verdict", "round", "node", ..: from any
   /// thread.
@@ -74,6 +75,7 @@ Result<RunEnd> resume(std::optional<std::uint64_t> run, const World& world);
 struct NodeRequest {
   std::filesystem::path bundle;
   std::uint32_t slots = 1;
+  std::uint64_t memory_bytes = 0;  // Of a gate; 0: no limit.
   std::uint64_t wait_ms = 60'000;  // For a coordinator that was there and is gone.
   std::function<void(const std::string& kind, const std::string& json)> tell;
   const std::atomic<int>* stop = nullptr;

@@ -23,15 +23,28 @@ WorkReply failed(Error error) {
   return reply;
 }
 
-/// What a slot is offered is a digest: the request is fetched, run in a child, and a large reply
-/// put where the coordinator finds it before it hears of it.
+Result<std::string> fetched(cluster::BlobClient& blobs, const std::string& name) {
+  Result<Digest> digest = parse_digest(name);
+  if (!digest) return digest.error();
+  return blobs.fetch(*digest);
+}
+
+/// What a slot is offered are digests: request and journal are fetched, the request is run in a
+/// child, and a large unit or reply put where the coordinator finds it before it hears of it.
 Runner remote_runner(std::shared_ptr<cluster::BlobClient> blobs, Runner run) {
-  return [blobs, run](const std::string& text) -> WorkReply {
-    Result<Digest> digest = parse_digest(text);
-    if (!digest) return failed(digest.error());
-    Result<std::string> request = blobs->fetch(*digest);
+  return [blobs, run](const Errand& names) -> WorkReply {
+    Result<std::string> request = fetched(*blobs, names.request);
     if (!request) return failed(request.error());
-    WorkReply reply = run(*request);
+    Errand errand{*std::move(request), "", [blobs, &names](const std::string& unit) {
+                    if (unit.size() > inline_reply_bytes_max && !blobs->store(unit)) return;
+                    names.note(unit);
+                  }};
+    if (!names.journal.empty()) {
+      Result<std::string> journal = fetched(*blobs, names.journal);
+      if (!journal) return failed(journal.error());
+      errand.journal = *std::move(journal);
+    }
+    WorkReply reply = run(errand);
     std::string bytes = encode(reply);
     if (bytes.size() <= inline_reply_bytes_max) return reply;
     Result<Digest> put = blobs->store(bytes);
@@ -54,7 +67,8 @@ NodeSettings slot_settings(const NodeRequest& request, const cluster::Bundle& bu
   NodeSettings settings;
   settings.name = bundle.name;
   settings.offers = offers;
-  settings.runner = remote_runner(blobs, child_runner(std::chrono::seconds(3600), 0));
+  settings.runner =
+      remote_runner(blobs, child_runner(std::chrono::seconds(3600), request.memory_bytes));
   settings.tell = [tell = request.tell](const std::string& kind, const Offer& offer,
                                         const std::string& note) {
     Json json;
@@ -89,7 +103,7 @@ Result<Done> serve_node(const NodeRequest& request) {
   link.node = bundle->name;
   link.secret = bundle->secret;
   link.slots = request.slots;
-  link.offers = offers_here();
+  link.offers = offers_here(request.memory_bytes);
   link.return_wait_max = std::chrono::milliseconds(request.wait_ms);
   link.tell = request.tell;
   link.end = [promise](Result<Done> done) { promise->set_value(std::move(done)); };

@@ -67,7 +67,7 @@ Result<bool> Trial::run_screen(const std::string& ptx) {
 Result<bool> Trial::run(Gate gate) {
   WorkRequest asked = request_of(search, course, gate, end.candidate, incumbent);
   if (request.begin) request.begin(gate);
-  WorkReply reply = request.runner(encode(asked));
+  WorkReply reply = request.runner({encode(asked)});
   if (reply.outcome == WorkReply::Outcome::error) return reply.error;
   note(reply.verdict, reply.passed, key_of(search, asked, end.candidate));
   bool passed = reply.outcome == WorkReply::Outcome::passed;

@@ -1,18 +1,20 @@
 #include "actors/work.h"
 
-#include <unistd.h>
-
+#include <charconv>
 #include <cstdio>
-#include <vector>
 
+#include "actors/settings.h"
 #include "base/pack.h"
 #include "gpu_node/gpu_node.h"
 #include "pipeline/codec.h"
 #include "pipeline/figures.h"
+#include "verifier_node/journal.h"
 #include "verifier_node/verify.h"
 
 namespace lathe::actors {
 namespace {
+
+const std::string memory_prefix = "memory:";
 
 /// What a request and a reply may hold: a cubin and two PTX files, with room.
 constexpr PackLimits message_limits{1u << 12, 1u << 8, 512u << 20, 8};
@@ -109,12 +111,22 @@ WorkReply run_test(const WorkRequest& request) {
   return reply_of(request, gpu_node::test(*std::move(sanitized), device_limits(request)));
 }
 
-WorkReply run_verify(const WorkRequest& request) {
+/// A journal that is damaged is nobody's: the proof begins again.
+std::shared_ptr<verifier_node::Journal> journal_of(const Errand& errand) {
+  auto journal = std::make_shared<verifier_node::Journal>(errand.note);
+  if (Result<Done> taken = journal->take(errand.journal); !taken)
+    std::fprintf(stderr, "lathe worker: %s\n", taken.error().what.c_str());
+  return journal;
+}
+
+WorkReply run_verify(const WorkRequest& request, const Errand& errand) {
   Result<Tested> tested = decode_tested(request.payload);
   if (!tested) return failed(tested.error());
   verifier_node::Options options;
   options.seed = request.seed;
   options.steps_max = request.steps_max;
+  options.version = engine_version();
+  if (errand.note || !errand.journal.empty()) options.journal = journal_of(errand);
   return reply_of(
       request, verifier_node::prove(*std::move(tested), options),
       [](const Proved& proved) { return encode(proved.proof); },
@@ -203,8 +215,18 @@ std::set<std::string> needs_of(const WorkRequest& request) {
   return needs;
 }
 
-std::set<std::string> offers_here() {
+std::uint64_t memory_in(const std::set<std::string>& offers) {
+  auto found = offers.lower_bound(memory_prefix);
+  std::uint64_t bytes = 0;
+  if (found == offers.end() || !found->starts_with(memory_prefix)) return UINT64_MAX;
+  const char* end = found->data() + found->size();
+  auto [rest, code] = std::from_chars(found->data() + memory_prefix.size(), end, bytes);
+  return code == std::errc{} && rest == end ? bytes : 0;
+}
+
+std::set<std::string> offers_here(std::uint64_t memory_bytes) {
   std::set<std::string> offers;
+  if (memory_bytes != 0) offers.insert(memory_prefix + std::to_string(memory_bytes));
   for (Gate gate : {Gate::assemble, Gate::sanitize, Gate::test, Gate::verify, Gate::benchmark})
     offers.insert("gate:" + std::string(name_of(gate)));
   for (const gpu_node::Assembler& assembler : gpu_node::find_assemblers())
@@ -212,7 +234,7 @@ std::set<std::string> offers_here() {
   return offers;
 }
 
-WorkReply run_work(const WorkRequest& request) {
+WorkReply run_work(const WorkRequest& request, const Errand& errand) {
   switch (request.gate) {
     case Gate::assemble:
       return run_assemble(request);
@@ -221,7 +243,7 @@ WorkReply run_work(const WorkRequest& request) {
     case Gate::test:
       return run_test(request);
     case Gate::verify:
-      return run_verify(request);
+      return run_verify(request, errand);
     case Gate::benchmark:
       return run_benchmark(request);
     default:
@@ -235,20 +257,6 @@ WorkReply run_work(const WorkRequest& request) {
 std::string limits_of(const WorkRequest& request) {
   if (request.gate != Gate::verify) return gpu_node::print(device_limits(request));
   return "seed=" + std::to_string(request.seed) + " steps_max=" + std::to_string(request.steps_max);
-}
-
-int worker_main() {
-  std::string request;
-  std::vector<char> buffer(1 << 16);
-  for (;;) {
-    ssize_t count = ::read(0, buffer.data(), buffer.size());
-    if (count <= 0) break;
-    request.append(buffer.data(), static_cast<std::size_t>(count));
-  }
-  Result<WorkRequest> decoded = decode_request(request);
-  std::string reply = encode(decoded ? run_work(*decoded) : failed(decoded.error()));
-  std::size_t written = std::fwrite(reply.data(), 1, reply.size(), stdout);
-  return written == reply.size() && std::fflush(stdout) == 0 ? 0 : 74;
 }
 
 }  // namespace lathe::actors

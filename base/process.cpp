@@ -111,7 +111,10 @@ bool exchange(Pipe& in, Pipe& out, Pipe& err, std::string_view input, const Proc
                                       std::tuple{&err, &end.err, polled[2].revents}}) {
       if (events == 0) continue;
       ssize_t count = ::read(pipe->ends[0], buffer, sizeof buffer);
-      if (count > 0) text->append(buffer, static_cast<std::size_t>(count));
+      if (count > 0 && text == &end.out && limits.take_out)
+        limits.take_out({buffer, static_cast<std::size_t>(count)});
+      else if (count > 0)
+        text->append(buffer, static_cast<std::size_t>(count));
       if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR)) pipe->close_end(0);
       if (text->size() > limits.output_bytes) return true;
     }

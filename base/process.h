@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,8 @@ struct ProcessLimits {
   std::uint64_t cpu_seconds = 0;   // 0 is no limit.
   std::uint64_t output_bytes = 64ull << 20;
   const std::atomic<bool>* stop = nullptr;  // Once true, the group is killed as at a limit.
+  /// Is given standard output as it comes; ProcessEnd::out then stays empty.
+  std::function<void(std::string_view)> take_out;
 };
 
 struct ProcessEnd {

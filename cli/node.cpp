@@ -15,12 +15,14 @@ Body declare_node(App& app) {
   struct Options {
     std::string bundle;
     std::uint32_t slots = 1;
+    std::uint64_t memory_mib = 0;
     double wait_seconds = 60;
     bool quiet = false, json = false;
   };
   auto options = std::make_shared<Options>();
   app.add_option("--join", options->bundle, "the bundle of lathe cluster admit").required();
   app.add_option("--slots", options->slots, "pieces of work at a time").between(1, 1024);
+  app.add_option("--memory", options->memory_mib, "MiB that a gate may take; 0: no limit");
   app.add_option("--wait", options->wait_seconds,
                  "seconds to wait for a coordinator that was there and is gone")
       .between(0.0, 86400.0);
@@ -30,6 +32,7 @@ Body declare_node(App& app) {
     actors::NodeRequest request;
     request.bundle = options->bundle;
     request.slots = options->slots;
+    request.memory_bytes = options->memory_mib << 20;
     request.wait_ms = static_cast<std::uint64_t>(options->wait_seconds * 1000);
     request.tell = make_progress(options->quiet ? Loudness::quiet : Loudness::verbose);
     const std::atomic<int>& stop = stop_on_interrupt(Interrupted::node);

@@ -39,6 +39,8 @@ void add_run_options(App& app, RunOptions& options) {
                  "ZeroMQ endpoint to publish events on; needs --cluster");
   app.add_option("--slots", options.slots,
                  "local node slots (default: one a core; 0 only with --listen)");
+  app.add_option("--memory", options.memory_mib,
+                 "MiB that a gate on a local slot may take; 0: no limit");
   app.add_option("--lease", options.lease_seconds, "seconds that a node may be silent")
       .between(0.1, 3600.0);
   app.add_flag("--json", options.json, "one JSON document on standard output");
@@ -64,6 +66,7 @@ Result<actors::World> make_world(const RunOptions& options) {
   world.store = store_place(options.store);
   world.slots = options.slots.value_or(std::max(1u, std::thread::hardware_concurrency()));
   world.lease_ms = static_cast<std::uint64_t>(options.lease_seconds * 1000);
+  world.memory_bytes = options.memory_mib << 20;
   world.tell = make_progress(options.quiet     ? Loudness::quiet
                              : options.verbose ? Loudness::verbose
                                                : Loudness::normal);

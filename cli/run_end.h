@@ -13,6 +13,7 @@ struct RunOptions {
   std::string store, cluster, listen, events;
   std::optional<std::uint32_t> slots;  // None: one a core.
   double lease_seconds = 30;
+  std::uint64_t memory_mib = 0;
   bool json = false, quiet = false, verbose = false;
 };
 

@@ -12,6 +12,7 @@
 #include "cli/complaint.h"
 #include "cli/exit_status.h"
 #include "cli/input_file.h"
+#include "cli/kept_journal.h"
 #include "cli/subcommand.h"
 #include "cli/verification.h"
 #include "cli/verify_split.h"
@@ -238,6 +239,35 @@ std::filesystem::path kept_place(const Options& options, const Side& a, const Si
   return std::filesystem::path(options.kept) / hex(sha256(question));
 }
 
+/// The journal of a range, or of the whole; nothing where none is kept.
+Result<std::unique_ptr<KeptJournal>> open_journal(const Options& options,
+                                                  const std::filesystem::path& folder) {
+  if (options.kept.empty()) return std::unique_ptr<KeptJournal>();
+  return KeptJournal::open(folder / (std::to_string(options.block_begin) + "-" +
+                                     std::to_string(options.block_end) + ".journal"));
+}
+
+/// The proof in this process, with what it cost.
+Result<Json> verify_here(const Options& options, const Side& a, const Side& b,
+                         const Contract& contract, verifier_node::Options how) {
+  auto begin = std::chrono::steady_clock::now();
+  Result<std::unique_ptr<KeptJournal>> kept =
+      open_journal(options, kept_place(options, a, b, contract));
+  if (!kept) return kept.error();
+  how.version = version_text();
+  if (*kept) how.journal = (*kept)->journal();
+  Result<verifier_node::Report> report = verifier_node::verify(a.module, b.module, contract, how);
+  if (!report) return report.error();
+  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  Json said = document(*report, a, b, seconds);
+  if (*kept) {
+    said["cost"]["units_found"] = how.journal->found();
+    said["cost"]["warp_instructions"] = how.journal->steps();
+    (*kept)->remove();
+  }
+  return said;
+}
+
 /// The answer with the candidate's own name.
 Json named(const Options& options, Json said) {
   if (options.candidate_name.empty()) return said;
@@ -259,6 +289,7 @@ std::vector<std::string> words_of(const Options& options) {
   add("--seed", std::to_string(options.seed));
   add("--steps", std::to_string(options.steps));
   add("--stress-blocks", std::to_string(options.stress_blocks));
+  add("--keep", options.kept);
   return words;
 }
 
@@ -298,8 +329,7 @@ int verify_files(const Options& options) {
   // A file that is read once only cannot be given to several children.
   bool files = options.reference != "-" && options.candidate != "-";
   bool ranged = options.block_begin != 0 || options.block_end != 0;
-  bool shared = options.threads > 1 || !options.kept.empty();
-  if (shared && files && !ranged && falls_apart(a, b, *opened.contract)) {
+  if (options.threads > 1 && files && !ranged && falls_apart(a, b, *opened.contract)) {
     Split split;
     split.words = words_of(options);
     split.blocks = a.launch.blocks();
@@ -313,13 +343,11 @@ int verify_files(const Options& options) {
     waiting.begin("verify, whole");
   }
   how.progress = [&](std::uint64_t done, std::uint64_t total) { waiting.reach(done, total); };
-  auto begin = std::chrono::steady_clock::now();
-  auto report = verifier_node::verify(a.module, b.module, *opened.contract, how);
-  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  Result<Json> said = verify_here(options, a, b, *opened.contract, how);
   waiting.begin("");
   waiting.clear();
-  if (!report) return complain(report.error(), form);
-  return say(options, named(options, document(*report, a, b, seconds)));
+  if (!said) return complain(said.error(), form);
+  return say(options, named(options, *std::move(said)));
 }
 
 void add_verification_options(App& app, Verification& options) {
@@ -330,8 +358,8 @@ void add_verification_options(App& app, Verification& options) {
   app.add_option("--stress-blocks", options.stress_blocks,
                  "blocks that are also run on stress inputs");
   app.add_option("--keep", options.kept,
-                 "folder for what is proved of parts of the grid, so that a proof which was ended "
-                 "goes on where it stopped");
+                 "folder for what a proof has finished, so that one which was ended goes on where "
+                 "it stopped");
   app.add_flag("--json", options.json, "one JSON document on standard output");
   app.add_flag("--quiet", options.quiet, "the exit status alone");
 }

@@ -27,6 +27,18 @@ Leases::Place Leases::place_of(const Open& open) {
   return {~open.item.priority, open.sequence, open.item.id};
 }
 
+bool Leases::need_memory(const Digest& item, std::uint64_t memory_bytes) {
+  auto found = open_.find(item);
+  if (found == open_.end() || !found->second.holders.empty()) return false;
+  Open& open = found->second;
+  auto queue = ready_.find(open.item.need);
+  queue->second.erase(place_of(open));
+  if (queue->second.empty()) ready_.erase(queue);
+  open.item.need.memory_bytes = std::max(open.item.need.memory_bytes, memory_bytes);
+  ready_[open.item.need].insert(place_of(open));
+  return true;
+}
+
 bool Leases::add(const Item& item) {
   if (open_.contains(item.id) || done_.contains(item.id) || quarantined_.contains(item.id))
     return false;

@@ -83,6 +83,8 @@ class Leases {
   Outcome complete(const std::string& node, const Digest& item, std::uint64_t token);
   /// Given back unharmed, by a node that drains.
   std::optional<Ended> give_back(const std::string& node, const Digest& item, std::uint64_t token);
+  /// From now on the item, which nobody holds, is for nodes that offer so much memory.
+  bool need_memory(const Digest& item, std::uint64_t memory_bytes);
   /// All that the node holds goes to others at once.
   std::vector<Ended> node_lost(const std::string& node);
   std::vector<Ended> expire(std::uint64_t now_ns);

@@ -81,18 +81,20 @@ struct Want {
   static void fields(auto& self, auto&& field) { field("count", self.count); }
 };
 
-/// Coordinator: do this. The request is a blob.
+/// Coordinator: do this. The request is a blob, and so is what earlier holders finished of it.
 struct Offer {
-  static constexpr std::uint64_t version = 1;
+  static constexpr std::uint64_t version = 2;
   Digest item;
   std::uint64_t token = 0, gate = 0, lease_ms = 0;
   Digest request;
+  Digest journal = {};  // Zeros: nothing was finished.
   static void fields(auto& self, auto&& field) {
     field("item", self.item);
     field("token", self.token);
     field("gate", self.gate);
     field("lease_ms", self.lease_ms);
     field("request", self.request);
+    field("journal", self.journal, 2);
   }
 };
 
@@ -162,6 +164,22 @@ struct GiveBack {
   }
 };
 
+/// Node: a unit of what I do is finished (verifier_node/journal.h). The answer is Revoked, without
+/// the lease where it is still held.
+struct NoteMessage {
+  static constexpr std::uint64_t version = 1;
+  Digest item;
+  std::uint64_t token = 0;
+  std::string unit;  // Where it is small.
+  Digest blob;       // Else the unit's digest; zeros: it is in `unit`.
+  static void fields(auto& self, auto&& field) {
+    field("item", self.item);
+    field("token", self.token);
+    field("unit", self.unit);
+    field("blob", self.blob);
+  }
+};
+
 /// Either side: finish what runs, return the rest, leave.
 struct DrainMessage {
   static constexpr std::uint64_t version = 1;
@@ -182,7 +200,7 @@ struct Ping {
 
 /// The place in this list is on the wire: add at the end only.
 using Message = std::variant<Hello, Welcome, Refusal, Want, Offer, Renewal, Revoked, ResultMessage,
-                             Acknowledged, GiveBack, DrainMessage, Ping>;
+                             Acknowledged, GiveBack, DrainMessage, Ping, NoteMessage>;
 
 /// Errors: malformed where it would be larger than a message may be.
 Result<std::string> encode(const Message& message);

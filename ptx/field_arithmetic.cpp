@@ -57,13 +57,21 @@ void Summary::add(const Summary& more) {
   first(exponential_instruction, more.exponential_instruction);
   first(falling_instruction, more.falling_instruction);
   first(square_instruction, more.square_instruction);
-  unguarded_keys.insert(more.unguarded_keys.begin(), more.unguarded_keys.end());
-  divisor_keys.insert(more.divisor_keys.begin(), more.divisor_keys.end());
-  signed_divisor_keys.insert(more.signed_divisor_keys.begin(), more.signed_divisor_keys.end());
-  falling_keys.insert(more.falling_keys.begin(), more.falling_keys.end());
-  comparison_keys.insert(more.comparison_keys.begin(), more.comparison_keys.end());
-  sides.insert(more.sides.begin(), more.sides.end());
-  thresholds.insert(more.thresholds.begin(), more.thresholds.end());
+  // Cut where one block's would be.
+  auto take = [](auto& mine, const auto& others, std::size_t most) {
+    for (const auto& other : others) {
+      if (mine.size() >= most) return true;
+      mine.insert(other);
+    }
+    return false;
+  };
+  keys_cut |= take(unguarded_keys, more.unguarded_keys, keys_max);
+  keys_cut |= take(divisor_keys, more.divisor_keys, keys_max);
+  keys_cut |= take(comparison_keys, more.comparison_keys, keys_max);
+  keys_cut |= take(sides, more.sides, sides_max);
+  take(signed_divisor_keys, more.signed_divisor_keys, keys_max);
+  take(falling_keys, more.falling_keys, keys_max);
+  take(thresholds, more.thresholds, thresholds_max);
   winner_keys.insert(more.winner_keys.begin(), more.winner_keys.end());
   tied.insert(more.tied.begin(), more.tied.end());
   lemmas.insert(more.lemmas.begin(), more.lemmas.end());

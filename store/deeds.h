@@ -89,6 +89,12 @@ std::string_view name_of(Completion completion);
 Result<Completion> complete(const Store& store, Batch& batch, const Digest& item,
                             std::uint64_t token, const std::string& node);
 
+/// A unit of an item's journal; the parts of which it is the whole go.
+Result<Done> note_unit(const Store& store, Batch& batch, const JournalKey& key,
+                       const JournalRecord& record);
+/// The units of an item. Completing or quarantining it takes them away.
+Result<std::vector<std::string>> journal_of(const Store& store, const Digest& item);
+
 /// All that was waiting or leased, for a coordinator that starts again.
 struct Waiting {
   std::vector<std::pair<Digest, WorkRecord>> ready;  // Best first.

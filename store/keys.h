@@ -40,6 +40,7 @@ enum class Table : std::uint8_t {
   blob = 15,
   meta = 16,
   queued = 17,
+  journal = 18,
 };
 
 struct Descending {
@@ -152,6 +153,15 @@ struct DoneKey {
   using Value = DoneRecord;
   Digest item;
   static auto fields(auto& key) { return std::tie(key.item); }
+};
+
+/// What of an item has been finished by holders of its lease that gave no answer.
+struct JournalKey {
+  static constexpr Table table = Table::journal;
+  using Value = JournalRecord;
+  Digest item;
+  Digest unit;
+  static auto fields(auto& key) { return std::tie(key.item, key.unit); }
 };
 
 struct LedgerKey {

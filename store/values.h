@@ -187,6 +187,17 @@ struct LeaseRecord {
   }
 };
 
+/// A unit of a proof (verifier_node/journal.h). Not exported; gone once its item is done.
+struct JournalRecord {
+  static constexpr std::uint64_t version = 1;
+  Digest whole;  // The unit that this is a part of, or none.
+  std::string unit;
+  static void fields(auto& self, auto&& field) {
+    field("whole", self.whole);
+    field("unit", self.unit);
+  }
+};
+
 struct DoneRecord {
   static constexpr std::uint64_t version = 1;
   std::uint64_t token = 0;

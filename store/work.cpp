@@ -29,6 +29,14 @@ void put_lease(Batch& batch, const Digest& item, const LeaseRecord& lease) {
   batch.put(DeadlineKey{lease.deadline_ns, item}, Mark{});
 }
 
+Result<Done> drop_journal(const Store& store, Batch& batch, const Digest& item) {
+  return store.scan<JournalKey>(prefix<JournalKey>(item),
+                                [&](const JournalKey& key, const JournalRecord&) {
+                                  batch.erase(key);
+                                  return true;
+                                });
+}
+
 }  // namespace
 
 std::string_view name_of(Completion completion) {
@@ -110,6 +118,7 @@ Result<bool> quarantine(const Store& store, Batch& batch, const Digest& item) {
   DoneRecord done;
   done.quarantined = true;
   batch.put(DoneKey{item}, done).durable();
+  if (Result<Done> dropped = drop_journal(store, batch, item); !dropped) return dropped.error();
   return true;
 }
 
@@ -123,7 +132,30 @@ Result<Completion> complete(const Store& store, Batch& batch, const Digest& item
   if (!*lease || (*lease)->token != token || (*lease)->node != node) return Completion::stale;
   drop_lease(batch, item, **lease);
   batch.put(DoneKey{item}, DoneRecord{token, node, false}).durable();
+  if (Result<Done> dropped = drop_journal(store, batch, item); !dropped) return dropped.error();
   return Completion::accepted;
+}
+
+Result<Done> note_unit(const Store& store, Batch& batch, const JournalKey& key,
+                       const JournalRecord& record) {
+  batch.put(key, record);
+  if (!is_none(record.whole)) return Done{};
+  return store.scan<JournalKey>(prefix<JournalKey>(key.item),
+                                [&](const JournalKey& other, const JournalRecord& part) {
+                                  if (part.whole == key.unit) batch.erase(other);
+                                  return true;
+                                });
+}
+
+Result<std::vector<std::string>> journal_of(const Store& store, const Digest& item) {
+  std::vector<std::string> units;
+  Result<Done> done = store.scan<JournalKey>(prefix<JournalKey>(item),
+                                             [&](const JournalKey&, const JournalRecord& record) {
+                                               units.push_back(record.unit);
+                                               return true;
+                                             });
+  if (!done) return done.error();
+  return units;
 }
 
 Result<Waiting> waiting(const Store& store) {

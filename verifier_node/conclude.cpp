@@ -8,6 +8,7 @@
 #include "ptx/trap_place.h"
 #include "verifier_node/binding.h"
 #include "verifier_node/circumstances.h"
+#include "verifier_node/name_text.h"
 #include "verifier_node/precision.h"
 #include "verifier_node/verifier.h"
 
@@ -431,6 +432,25 @@ Result<Done> Verifier::check_late_copies() {
   return Done{};
 }
 
+/// One input of a class. Where nothing parted, that is a unit.
+Result<std::optional<Witness>> Verifier::stress_class(const StressPlan& plan,
+                                                      InputClass input_class, std::uint64_t seed) {
+  Journal* journal = options_->journal.get();
+  if (journal == nullptr) return try_input(replay_, sides_, plan, input_class, seed);
+  Digest name = name_of_all(question_, std::string("stress"), static_cast<unsigned>(input_class),
+                            seed, plan.reference_blocks, plan.candidate_blocks);
+  if (std::optional<std::string> bytes = journal->find(name))
+    if (std::optional<TouchedPages> touched = read_unit<TouchedPages>(*bytes)) {
+      replay_.take_touched(*touched);
+      return std::optional<Witness>{};
+    }
+  replay_.begin_whole(name);
+  Result<std::optional<Witness>> witness = try_input(replay_, sides_, plan, input_class, seed);
+  replay_.begin_whole({});
+  if (witness && !*witness) journal->note({name, {}, 0, unit_bytes(replay_.touched())});
+  return witness;
+}
+
 Result<Done> Verifier::stress() {
   bool long_blocks = steps_ / std::max<std::uint64_t>(1, blocks_run_) > long_block_steps;
   StressPlan all = sampled_blocks(std::max<std::uint64_t>(options_->stress_blocks, 1));
@@ -441,7 +461,7 @@ Result<Done> Verifier::stress() {
     InputClass input_class = classes[i];
     const StressPlan& plan = input_class == InputClass::declared ? all : few;
     std::uint64_t seed = philox64(options_->seed, seed_stream, 0) >> 40;
-    Result<std::optional<Witness>> witness = try_input(replay_, sides_, plan, input_class, seed);
+    Result<std::optional<Witness>> witness = stress_class(plan, input_class, seed);
     if (!witness) {
       undecided(witness.error().fault == Fault::malformed ? "poison" : "unsupported",
                 witness.error().what);

@@ -10,6 +10,8 @@
 #include "base/random.h"
 #include "verifier_node/binding.h"
 #include "verifier_node/last_blocks.h"
+#include "verifier_node/name_text.h"
+#include "verifier_node/units.h"
 
 namespace lathe::verifier_node {
 
@@ -81,31 +83,50 @@ struct Worker {
   FieldRunner& of(Side side) { return side == Side::reference ? reference : candidate; }
 };
 
-/// A block that was run, or that a reference was known to give.
+/// A block that was run, or of which it was known what it gives.
 struct Ran {
   std::shared_ptr<const KeptBlock> block;
   bool known = false;
+  /// As the order observer said, where a journal knows it.
+  bool follows_all = true, trusts_copies = false;
 };
 
-/// Where a reference's blocks are kept; nowhere where `kept` is null.
+/// Where a reference's blocks are kept, and those of both sides noted; nowhere where null.
 struct KeptPoint {
   Kept* kept = nullptr;
   Digest name;
+  Journal* journal = nullptr;
+  Digest unit;  // The point's own.
+
+  Digest unit_of(const Item& item) const {
+    return name_of_all(unit, name, item.side == Side::reference, item.block);
+  }
 };
+
+std::optional<Ran> noted_block(const Item& item, const KeptPoint& point) {
+  if (point.journal == nullptr) return std::nullopt;
+  std::optional<std::string> bytes = point.journal->find(point.unit_of(item));
+  if (!bytes) return std::nullopt;
+  std::optional<BlockUnit> unit = read_unit<BlockUnit>(*bytes);
+  if (!unit) return std::nullopt;
+  return Ran{std::make_shared<KeptBlock>(std::move(unit->block)), true, unit->follows_all,
+             unit->trusts_copies};
+}
 
 Ran run_block(FieldRunner& runner, const Item& item, const KeptPoint& point) {
   bool keeps = point.kept != nullptr && item.side == Side::reference;
   if (keeps)
     if (std::shared_ptr<const KeptBlock> known = point.kept->block(point.name, item.block))
       return {known, true};
+  if (std::optional<Ran> noted = noted_block(item, point)) return *std::move(noted);
   auto block = std::make_shared<KeptBlock>();
   std::uint64_t before = runner.steps();
   block->outcome = runner.run(item.block);
-  if (!keeps) return {block, false};
+  if (!keeps && point.journal == nullptr) return {block, false};
   block->steps = runner.steps() - before;
   block->summary = std::exchange(runner.summary(), {});
   block->literals = runner.literals();
-  if (!block->outcome.trap) point.kept->keep(point.name, item.block, block);
+  if (keeps && !block->outcome.trap) point.kept->keep(point.name, item.block, block);
   return {block, false};
 }
 
@@ -142,12 +163,12 @@ void note_writers(Writers& writers, std::uint64_t block,
 void take_block(const Item& item, const Ran& ran, bool remember_writers, Ledger& ledger,
                 PointResult& result) {
   const FieldRunner::Outcome& outcome = ran.block->outcome;
-  if (item.side == Side::reference) {
-    result.reference.add(ran.block->summary);
-    result.literals.insert(result.literals.end(), ran.block->literals.begin(),
-                           ran.block->literals.end());
-    if (ran.known) result.steps += ran.block->steps;
-  }
+  (item.side == Side::reference ? result.reference : result.candidate).add(ran.block->summary);
+  result.literals.insert(result.literals.end(), ran.block->literals.begin(),
+                         ran.block->literals.end());
+  if (ran.known) result.steps += ran.block->steps;
+  result.order_follows_all &= ran.follows_all;
+  result.trusts_copies |= ran.trusts_copies;
   if (outcome.trap) {
     result.stopped = StoppedBlock{item.side, item.block, *outcome.trap};
     return;
@@ -190,6 +211,23 @@ std::vector<ptx::OrderFinding> races_of(std::vector<std::unique_ptr<Worker>>& wo
     if (races.empty() || found.front().second.block < races.front().second.block) races = found;
   }
   return races;
+}
+
+/// What ran well, while nobody has broken an order.
+void note_wave(const std::vector<std::unique_ptr<Worker>>& workers, const std::vector<Item>& wave,
+               const std::vector<Ran>& outcomes, const KeptPoint& point) {
+  if (point.journal == nullptr) return;
+  BlockUnit unit;
+  for (const std::unique_ptr<Worker>& worker : workers)
+    if (const ptx::OrderObserver* order = worker->candidate.order()) {
+      unit.follows_all &= order->follows_all();
+      unit.trusts_copies |= order->trusts_copies();
+    }
+  for (std::size_t i = 0; i < wave.size(); ++i) {
+    if (outcomes[i].known || outcomes[i].block->outcome.trap) continue;
+    unit.block = *outcomes[i].block;
+    point.journal->note({point.unit_of(wave[i]), point.unit, unit.block.steps, unit_bytes(unit)});
+  }
 }
 
 /// A cluster runs with the first of its blocks that is asked for, so one machine must be asked.
@@ -326,9 +364,10 @@ Result<PointResult> run_point(const Sides& sides, const Plan& plan, const PointR
       make_workers(sides, request, *point, translation, blocks.candidate.size() == 1);
   Order order(blocks.reference, blocks.candidate);
   KeptPoint kept;
-  if (request.kept != nullptr && !has_clusters(sides))
+  if (!has_clusters(sides))
     kept = {request.kept,
-            name_of_point(request.reference, plan, request.seed, request.point, request.steps_max)};
+            name_of_point(request.reference, plan, request.seed, request.point, request.steps_max),
+            request.journal, request.unit};
   std::uint64_t total = order.size();
   std::size_t wave_size = workers.size() == 1 ? 1 : 16 * workers.size();
   bool stopped = false;
@@ -337,6 +376,8 @@ Result<PointResult> run_point(const Sides& sides, const Plan& plan, const PointR
     std::vector<Item> wave;
     while (wave.size() < wave_size && !order.done()) wave.push_back(order.next());
     std::vector<Ran> outcomes = run_wave(workers, wave, kept);
+    result.races = races_of(workers);
+    if (result.races.empty()) note_wave(workers, wave, outcomes, kept);
     for (std::size_t i = 0; i < wave.size() && !stopped; ++i, ++done) {
       if (request.progress) request.progress(done + 1, total);
       bool one_ticket = last_blocks[wave[i].side == Side::reference ? 0 : 1].note(
@@ -346,7 +387,6 @@ Result<PointResult> run_point(const Sides& sides, const Plan& plan, const PointR
         result.stopped = stopped_by(wave[i], "a block takes several tickets");
       stopped = result.stopped || ledger.first();
     }
-    result.races = races_of(workers);
     stopped |= !result.races.empty();
   }
   if (!stopped) run_last_blocks(*workers[0], last_blocks, request, ledger, result);

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "ptx/field_run.h"
+#include "verifier_node/journal.h"
 #include "verifier_node/kept.h"
 #include "verifier_node/plan.h"
 #include "verifier_node/translation.h"
@@ -54,6 +55,9 @@ struct PointRequest {
   /// Null: the reference is run.
   Kept* kept = nullptr;
   Digest reference;  // Its name, where something is kept.
+  /// Null: nothing is noted. The name of this point's unit.
+  Journal* journal = nullptr;
+  Digest unit;
   /// Shadows choose among pieces: of blocks that stand for others, many are run.
   bool many = false;
 };

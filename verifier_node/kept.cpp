@@ -2,40 +2,9 @@
 
 #include "verifier_node/kept.h"
 
-#include <cstring>
+#include "verifier_node/name_text.h"
 
 namespace lathe::verifier_node {
-namespace {
-
-/// Text of which two are equal only if all that was put there is.
-class Text {
- public:
-  void put(const std::string& bytes) {
-    put(bytes.size());
-    text_ += bytes;
-  }
-  template <class Number>
-  requires std::is_arithmetic_v<Number>
-  void put(Number number) {
-    std::array<char, sizeof number> bytes;
-    std::memcpy(bytes.data(), &number, sizeof number);
-    text_.append(bytes.data(), bytes.size());
-  }
-  template <class Element>
-  void put(const std::vector<Element>& elements) {
-    put(elements.size());
-    for (const Element& element : elements) put(element);
-  }
-  void put(const Digest& digest) {
-    text_.append(reinterpret_cast<const char*>(digest.bytes.data()), digest.bytes.size());
-  }
-  Digest digest() const { return sha256(text_); }
-
- private:
-  std::string text_;
-};
-
-}  // namespace
 
 std::uint64_t KeptBlock::bytes() const {
   constexpr std::uint64_t key_bytes = 48;
@@ -75,7 +44,7 @@ void Kept::keep(const Digest& input, std::shared_ptr<const Replayed> kept, std::
 }
 
 Digest name_of_reference(const Sides& sides) {
-  Text text;
+  NameText text;
   text.put(print_contract(*sides.contract));
   text.put(ptx::print(*sides.reference.module));
   text.put(sides.parameters);
@@ -88,7 +57,7 @@ Digest name_of_reference(const Sides& sides) {
 
 Digest name_of_point(const Digest& reference, const Plan& plan, std::uint64_t seed,
                      std::uint64_t point, std::uint64_t steps_max) {
-  Text text;
+  NameText text;
   text.put(reference);
   for (std::uint64_t number : {seed, point, steps_max}) text.put(number);
   for (unsigned number : {plan.levels, plan.points_each, plan.prime_bits}) text.put(number);
@@ -102,7 +71,7 @@ Digest name_of_point(const Digest& reference, const Plan& plan, std::uint64_t se
 
 Digest name_of_input(const Digest& reference, unsigned input_class, std::uint64_t seed,
                      const std::vector<std::uint64_t>& blocks) {
-  Text text;
+  NameText text;
   text.put(reference);
   text.put(input_class);
   text.put(seed);

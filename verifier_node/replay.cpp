@@ -117,24 +117,6 @@ void Replay::take_inputs(const std::vector<Replayed::Made>& inputs) {
   }
 }
 
-Replayed Replay::run(Side side, const std::vector<std::uint64_t>& blocks,
-                     ptx::AsyncSchedule schedule, bool watch_order, std::uint64_t steps_max) {
-  for (;;) {
-    Result<std::uint64_t> made = fill_touched();
-    Replayed out;
-    if (made) {
-      out = run_once(side, blocks, schedule, watch_order, steps_max);
-      made = fill_touched();
-      if (made && *made == 0) return out;
-      if (made) continue;  // It read what was not there yet.
-    }
-    out.trap = ptx::Trap{};
-    out.trap->kind = TrapKind::unsupported;
-    out.trap->what = made.error().what;
-    return out;
-  }
-}
-
 std::shared_ptr<const Replayed> Replay::run_reference(const std::vector<std::uint64_t>& blocks) {
   if (kept_ == nullptr) return std::make_shared<Replayed>(run(Side::reference, blocks));
   Digest name = name_of_input(reference_, static_cast<unsigned>(class_), seed_, blocks);
@@ -163,13 +145,24 @@ std::shared_ptr<const Replayed> Replay::run_candidate(
   return std::make_shared<Replayed>(run(Side::candidate, blocks));
 }
 
-/// One run on what is there of the inputs; marks the pages that it touched.
-Replayed Replay::run_once(Side side, const std::vector<std::uint64_t>& blocks,
-                          ptx::AsyncSchedule schedule, bool watch_order, std::uint64_t steps_max) {
+/// Memory as it is before any block.
+Replayed Replay::blank() const {
   Replayed out;
+  for (std::size_t i = 0; i < sides_->contract->tensors.size(); ++i) {
+    const Tensor& tensor = sides_->contract->tensors[i];
+    bool changes = tensor.role == Role::inout, writes = tensor.role != Role::input;
+    out.bytes.push_back(changes  ? std::string(inputs_[i].bytes.get(), inputs_[i].size)
+                        : writes ? std::string(tensor.span_bytes(), '\xA5')
+                                 : std::string());
+    out.written.emplace_back(writes ? tensor.span_bytes() : 0, '\0');
+  }
+  return out;
+}
+
+/// One run on what is there of the inputs, over the memory of `part`; marks the pages that it
+/// touched.
+void Replay::run_once(Blocks blocks, const How& how, Replayed& part) {
   std::size_t count = sides_->contract->tensors.size();
-  out.bytes.resize(count);
-  out.written.resize(count);
   std::vector<std::byte*> memory;
   ptx::FootprintObserver footprint;
   for (std::size_t i = 0; i < count; ++i) {
@@ -181,41 +174,35 @@ Replayed Replay::run_once(Side side, const std::vector<std::uint64_t>& blocks,
       // The machine never stores into a buffer that is not writable.
       memory.push_back(reinterpret_cast<std::byte*>(inputs_[i].bytes.get()));
     } else {
-      out.bytes[i] = tensor.role == Role::inout
-                         ? std::string(inputs_[i].bytes.get(), inputs_[i].size)
-                         : std::string(tensor.span_bytes(), '\xA5');
-      out.written[i].assign(tensor.span_bytes(), '\0');
-      marks.written = reinterpret_cast<std::uint8_t*>(out.written[i].data());
-      memory.push_back(reinterpret_cast<std::byte*>(out.bytes[i].data()));
+      marks.written = reinterpret_cast<std::uint8_t*>(part.written[i].data());
+      memory.push_back(reinterpret_cast<std::byte*>(part.bytes[i].data()));
     }
     footprint.buffers.push_back(std::move(marks));
   }
-  ptx::Run run{sides_->at(side).program,
-               sides_->shape(side),
+  ptx::Run run{sides_->at(how.side).program,
+               sides_->shape(how.side),
                sides_->buffers,
                std::as_bytes(std::span(sides_->parameters)),
                1024,
-               schedule,
-               steps_max};
-  if (watch_order) {
+               how.schedule,
+               how.steps_max};
+  ptx::BitsEnd end;
+  if (how.watch_order) {
     std::vector<bool> writable;
     for (const ptx::Buffer& buffer : sides_->buffers) writable.push_back(buffer.writable);
     ptx::OrderObserver order(std::move(writable), false);
     ptx::Both<ptx::FootprintObserver, ptx::OrderObserver> both(footprint, order);
-    ptx::BitsEnd end = emulate(run, memory, blocks, both);
-    out.trap = end.trap;
-    out.steps = end.steps;
-    out.races = order.findings();
-    out.order_follows_all = order.follows_all();
+    end = emulate(run, memory, blocks, both);
+    part.races = order.findings();
+    part.order_follows_all = order.follows_all();
   } else {
-    ptx::BitsEnd end = emulate(run, memory, blocks, footprint);
-    out.trap = end.trap;
-    out.steps = end.steps;
+    end = emulate(run, memory, blocks, footprint);
   }
+  part.trap = end.trap;
+  part.steps = end.steps;
   for (std::size_t i = 0; i < count; ++i)
     for (std::size_t page = 0; page < inputs_[i].pages.size(); ++page)
       inputs_[i].touched[page] |= footprint.buffers[i].pages[page];
-  return out;
 }
 
 /// The elements of a tensor that are compared, in a row, with what both sides gave.

@@ -5,13 +5,16 @@
 // emulator does not show.
 
 #include <optional>
+#include <span>
 
 #include "contract/compare.h"
 #include "contract/inputs.h"
 #include "ptx/order.h"
 #include "verifier_node/findings.h"
+#include "verifier_node/journal.h"
 #include "verifier_node/kept.h"
 #include "verifier_node/sides.h"
+#include "verifier_node/units.h"
 
 namespace lathe::verifier_node {
 
@@ -51,6 +54,16 @@ class Replay {
     kept_ = kept;
     reference_ = reference;
   }
+  /// From now on runs that end well are noted there, under the name of this question.
+  void note_in(Journal* journal, const Digest& question) {
+    journal_ = journal;
+    question_ = question;
+  }
+  /// Of an input, all of whose runs have ended well: the whole that they are parts of.
+  void begin_whole(const Digest& whole) { whole_ = whole; }
+  /// Which pages the runs so far have touched: the next ones are likely to touch the same.
+  TouchedPages touched() const;
+  void take_touched(const TouchedPages& touched);
   /// From now on the candidate is the reference, text and launch: what one gives the other does.
   void use_one_program() { one_program_ = true; }
   /// The reference on the inputs in use, from what is kept where it is there.
@@ -69,8 +82,23 @@ class Replay {
   std::uint64_t input_seed() const { return seed_; }
 
  private:
-  Replayed run_once(Side side, const std::vector<std::uint64_t>& blocks,
-                    ptx::AsyncSchedule schedule, bool watch_order, std::uint64_t steps_max);
+  /// How blocks are run, one after the other.
+  struct How {
+    Side side = Side::reference;
+    ptx::AsyncSchedule schedule = ptx::AsyncSchedule::at_issue;
+    bool watch_order = false;
+    std::uint64_t steps_max = 0;
+  };
+  using Blocks = std::span<const std::uint64_t>;
+  Replayed blank() const;
+  void run_once(Blocks blocks, const How& how, Replayed& part);
+  Replayed run_until_made(Blocks blocks, const How& how, const std::optional<Replayed>& so_far,
+                          std::uint64_t& steps);
+  void run_part(Blocks blocks, Blocks before, const How& how, std::optional<Replayed>& so_far);
+  std::size_t part_size(std::size_t blocks, const How& how) const;
+  Digest name_of_part(Blocks blocks, Blocks before, const How& how) const;
+  bool take_noted(const Digest& name, std::optional<Replayed>& so_far);
+  void note_part(const Digest& name, const Replayed& part, std::uint64_t steps);
   struct Row;
   Row row_of(std::size_t tensor, const Replayed& reference, const Replayed& candidate,
              bool both_wrote) const;
@@ -84,6 +112,8 @@ class Replay {
   const Sides* sides_;
   Kept* kept_ = nullptr;
   Digest reference_;
+  Journal* journal_ = nullptr;
+  Digest question_, whole_;
   InputClass class_ = InputClass::declared;
   std::uint64_t seed_ = 0;
   bool ready_ = false, one_program_ = false;

@@ -3,12 +3,15 @@
 #include "verifier_node/translation.h"
 
 #include <algorithm>
+#include <atomic>
 #include <numeric>
 #include <set>
 #include <thread>
 
 #include "base/digest.h"
 #include "base/random.h"
+#include "verifier_node/name_text.h"
+#include "verifier_node/units.h"
 
 namespace lathe::verifier_node {
 namespace {
@@ -19,6 +22,8 @@ using ptx::field::Recipe;
 constexpr std::uint64_t key_stream = 0x7A4E, group_stream = 0x6209;
 /// Fewer blocks than that are run in no time.
 constexpr std::uint64_t blocks_least = 8;
+/// A side is traced in so many parts, each by whoever is free, and noted as soon as it is.
+constexpr std::uint64_t parts_most = 64;
 /// Of one form: so many groups, or so many outputs, are enough for shadows to see a function's
 /// pieces.
 constexpr std::uint64_t groups_few = 2, groups_most = 32;
@@ -58,22 +63,39 @@ class Tracer {
       : sides_(sides), recipes_(recipes), request_(request) {}
 
   std::optional<Outline> outline(Side side, BlockRange range, bool doubts) const {
-    unsigned count = static_cast<unsigned>(
-        std::clamp<std::uint64_t>(range.size() / blocks_least, 1, std::max(1u, request_.threads)));
+    std::uint64_t count = std::clamp<std::uint64_t>(range.size(), 1, parts_most);
     std::vector<Traces> parts(count);
-    std::vector<std::thread> threads;
-    auto work = [&](unsigned i) {
-      parts[i] = ptx::trace_blocks(request_of(side, range, doubts, i, count));
+    std::atomic<std::uint64_t> next{0};
+    std::atomic<bool> trapped{false};
+    auto work = [&] {
+      for (std::uint64_t i = next++; i < count && !trapped; i = next++) {
+        parts[i] = part_of(
+            side, doubts,
+            {range.begin + range.size() * i / count, range.begin + range.size() * (i + 1) / count});
+        if (parts[i].trap) trapped = true;
+      }
     };
-    for (unsigned i = 1; i < count; ++i) threads.emplace_back(work, i);
-    work(0);
+    std::vector<std::thread> threads;
+    for (std::uint64_t i = 1; i < std::min<std::uint64_t>(request_.threads, count); ++i)
+      threads.emplace_back(work);
+    work();
     for (std::thread& thread : threads) thread.join();
     return joined(parts);
   }
 
  private:
-  ptx::TraceRequest request_of(Side side, BlockRange range, bool doubts, unsigned part,
-                               unsigned parts) const {
+  /// Traced here, or by an earlier process of the same proof.
+  Traces part_of(Side side, bool doubts, BlockRange range) const {
+    if (request_.journal == nullptr) return ptx::trace_blocks(request_of(side, range, doubts));
+    Digest name = name_of_all(request_.question, std::string("trace"), side == Side::reference,
+                              doubts, range.begin, range.end);
+    if (std::optional<std::string> bytes = request_.journal->find(name))
+      if (std::optional<Traces> known = read_unit<Traces>(*bytes)) return *std::move(known);
+    Traces traces = ptx::trace_blocks(request_of(side, range, doubts));
+    if (!traces.trap) request_.journal->note({name, {}, traces.steps, unit_bytes(traces)});
+    return traces;
+  }
+  ptx::TraceRequest request_of(Side side, BlockRange range, bool doubts) const {
     ptx::TraceRequest out;
     out.program = &sides_.at(side).program;
     out.shape = sides_.shape(side);
@@ -90,8 +112,8 @@ class Tracer {
     out.doubts_waits = doubts;
     out.key = philox64(request_.seed, key_stream, 0);
     out.steps_max = request_.steps_max;
-    out.begin = range.begin + range.size() * part / parts;
-    out.end = range.begin + range.size() * (part + 1) / parts;
+    out.begin = range.begin;
+    out.end = range.end;
     return out;
   }
   static std::optional<Outline> joined(const std::vector<Traces>& parts) {
@@ -393,7 +415,10 @@ const Translation* Translations::of(const Sides& sides, const std::vector<Recipe
     if (!is_data(recipe)) known_by += hex(sha256(recipe.bytes));
   }
   if (!known_ || known_by != known_by_) {
-    translation_ = find_translation(sides, recipes, request);
+    TranslationRequest noted = request;
+    noted.journal = journal_;
+    noted.question = name_of_all(question_, known_by);
+    translation_ = find_translation(sides, recipes, noted);
     known_by_ = std::move(known_by);
     known_ = true;
   }

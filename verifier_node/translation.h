@@ -14,6 +14,7 @@
 
 #include "ptx/field_point.h"
 #include "ptx/trace.h"
+#include "verifier_node/journal.h"
 #include "verifier_node/sides.h"
 
 namespace lathe::verifier_node {
@@ -35,6 +36,9 @@ struct TranslationRequest {
   BlockRange reference_blocks, candidate_blocks;
   std::uint64_t seed = 0, steps_max = 0;
   unsigned threads = 1;
+  /// Null: nothing is noted. The name of the question, and of what is known of the tensors.
+  Journal* journal = nullptr;
+  Digest question;
 };
 
 struct Translation {
@@ -59,11 +63,18 @@ std::optional<Translation> find_translation(const Sides& sides,
 /// Of all points: integers that are drawn differ by point, and what they decide.
 class Translations {
  public:
+  /// From now on what blocks do is noted there.
+  void note_in(Journal* journal, const Digest& question) {
+    journal_ = journal;
+    question_ = question;
+  }
   /// Null as above.
   const Translation* of(const Sides& sides, const std::vector<ptx::field::Recipe>& recipes,
                         const TranslationRequest& request);
 
  private:
+  Journal* journal_ = nullptr;
+  Digest question_;
   std::string known_by_;
   bool known_ = false;
   std::optional<Translation> translation_;

@@ -9,6 +9,9 @@
 #include <set>
 
 #include "verifier_node/binding.h"
+#include "verifier_node/journal.h"
+#include "verifier_node/name_text.h"
+#include "verifier_node/units.h"
 
 namespace lathe::verifier_node {
 namespace {
@@ -127,11 +130,31 @@ Result<Done> Verifier::one_point(std::uint64_t number, PointResult& result) {
   request.kept = options_->kept.get();
   request.reference = reference_name_;
   request.many = decided_by_shadows();
-  std::vector<std::string> sampled;
-  request.sampled = &sampled;
+  PointUnit unit;
+  request.sampled = &unit.sampled;
   request.progress = [&, number](std::uint64_t done, std::uint64_t total) {
     tell(number, done, total);
   };
+  Journal* journal = request.journal = options_->journal.get();
+  if (journal == nullptr) return run_one_point(request, result);
+  request.unit = name_of_all(
+      question_, name_of_point(reference_name_, plan_, request.seed, number, request.steps_max),
+      request.many);
+  if (std::optional<std::string> bytes = journal->find(request.unit))
+    if (std::optional<PointUnit> known = read_unit<PointUnit>(*bytes)) {
+      result = std::move(known->result);
+      findings_.sampled = std::move(known->sampled);
+      return Done{};
+    }
+  Result<Done> done = run_one_point(request, result);
+  bool good = done && !result.difference && !result.stopped && result.races.empty();
+  if (!good) return done;
+  unit.result = result;
+  journal->note({request.unit, {}, 0, unit_bytes(unit)});
+  return done;
+}
+
+Result<Done> Verifier::run_one_point(const PointRequest& request, PointResult& result) {
   Result<PointResult> answer = run_point(sides_, plan_, request);
   if (!answer) return answer.error();
   if (past_sentinels(*answer)) {
@@ -142,7 +165,7 @@ Result<Done> Verifier::one_point(std::uint64_t number, PointResult& result) {
     if (!again->difference && !again->stopped) answer = std::move(again);
   }
   result = *std::move(answer);
-  findings_.sampled = sampled;
+  findings_.sampled = *request.sampled;
   return Done{};
 }
 
@@ -400,9 +423,12 @@ void Verifier::look_at_drawn_tensors() {
 
 Result<Findings> Verifier::run() {
   if (!decode()) return std::move(findings_);
-  if (options_->kept) {
-    reference_name_ = name_of_reference(sides_);
-    replay_.keep_in(options_->kept.get(), reference_name_);
+  if (options_->kept || options_->journal) reference_name_ = name_of_reference(sides_);
+  if (options_->kept) replay_.keep_in(options_->kept.get(), reference_name_);
+  if (options_->journal) {
+    question_ = name_of_question(sides_, *options_);
+    translations_.note_in(options_->journal.get(), question_);
+    replay_.note_in(options_->journal.get(), question_);
   }
   Polynomials polynomials;
   for (const Subject* subject : {&sides_.reference, &sides_.candidate})

@@ -24,6 +24,7 @@ class Verifier {
   bool decode();
   Result<Done> evaluate();
   Result<Done> one_point(std::uint64_t number, PointResult& result);
+  Result<Done> run_one_point(const PointRequest& request, PointResult& result);
   bool past_sentinels(const PointResult& result) const;
   /// How far a run of a point is, or of the stress inputs, which come after all of them.
   void tell(std::uint64_t run, std::uint64_t done, std::uint64_t total) const;
@@ -57,6 +58,8 @@ class Verifier {
   Result<Done> conclude_scopes();
   Result<Done> check_late_copies();
   Result<Done> stress();
+  Result<std::optional<Witness>> stress_class(const StressPlan& plan, InputClass input_class,
+                                              std::uint64_t seed);
   Result<std::optional<Witness>> search(const StressPlan& plan);
   Result<std::optional<Witness>> search_sampled();
   Result<std::optional<Witness>> search_stopped(const StoppedBlock& stopped);
@@ -77,7 +80,8 @@ class Verifier {
   Plan plan_;
   Findings findings_;
   Replay replay_;
-  Digest reference_name_;  // Where something is kept.
+  Digest reference_name_;  // Where something is kept or noted.
+  Digest question_;        // Where something is noted.
   BlockRange reference_range_, candidate_range_;
   // Of all points so far.
   std::optional<Difference> precision_;

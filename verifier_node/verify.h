@@ -15,7 +15,8 @@
 
 namespace lathe::verifier_node {
 
-class Kept;  // verifier_node/kept.h
+class Journal;  // verifier_node/journal.h
+class Kept;     // verifier_node/kept.h
 
 struct Options {
   std::uint64_t seed = 0;    // Of the points; secret in production, given in tests.
@@ -32,6 +33,10 @@ struct Options {
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
   /// What references gave is kept here for further candidates; null: nowhere.
   std::shared_ptr<Kept> kept;
+  /// What this proof has finished is noted here, and found here where an earlier process has
+  /// noted it; null: nowhere. The answer does not depend on it.
+  std::shared_ptr<Journal> journal;
+  std::string version;  // Of the program: another one's units are another question's.
 };
 
 /// The answer of `lathe verify`; members as in cli.md, absent where there is nothing to say.

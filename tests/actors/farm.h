@@ -60,8 +60,8 @@ inline WorkReply answer(const WorkRequest& request, Verdict::Answer said, std::s
 }
 
 /// What passes hands the candidate's text on. By its mark a candidate is refused at some gate.
-inline WorkReply run_made_up(const std::string& bytes) {
-  Result<WorkRequest> request = decode_request(bytes);
+inline WorkReply run_made_up(const Errand& errand) {
+  Result<WorkRequest> request = decode_request(errand.request);
   if (!request) return {};
   std::string text = request->payload;
   if (request->gate == Gate::assemble) {

@@ -16,9 +16,9 @@ struct Shop : Desk {
   explicit Shop(std::uint64_t seed = 0) : Desk(seed) {
     NodeSettings settings;
     settings.name = "n1";
-    settings.runner = [this](const std::string& request) {
+    settings.runner = [this](const Errand& errand) {
       ++runs;
-      return passed_reply(Gate::test, "did " + request);
+      return passed_reply(Gate::test, "did " + errand.request);
     };
     settings.tell = [this](const std::string& kind, const Offer&, const std::string& note) {
       notes.push_back(kind + " " + note);
@@ -146,6 +146,7 @@ DispatcherActor::behavior_type moody_dispatcher(DispatcherActor::pointer self, b
         self->quit();
         return Completed{store::Completion::accepted};
       },
+      [](const Note&) -> Renewed { return {true}; },
       [](const NodeLost&) {},
       [](Expire) {},
       [](Drain) {},
@@ -159,7 +160,7 @@ TEST_CASE("a node keeps its result until somebody has it") {
   auto moody = world.spawn(moody_dispatcher, &answers, &taken);
   NodeSettings settings;
   settings.name = "n1";
-  settings.runner = [&runs](const std::string&) {
+  settings.runner = [&runs](const Errand&) {
     ++runs;
     return passed_reply(Gate::test);
   };
@@ -180,7 +181,7 @@ TEST_CASE("a child that gives no reply is an error, never a verdict") {
   WorkRequest request;
   request.gate = Gate::verify;
   Runner runner = child_runner(std::chrono::seconds(30), 0);
-  WorkReply reply = runner(encode(request));
+  WorkReply reply = runner({encode(request)});
   CHECK(reply.outcome == WorkReply::Outcome::error);
   CHECK(reply.error.fault == Fault::unavailable);
 }

@@ -177,9 +177,9 @@ TEST_CASE("a worker that dies now and then changes nothing of the outcome") {
   auto used = contract();
   auto [store, run] = begun({used});
   auto calls = std::make_shared<int>(0);
-  Runner frail = [calls](const std::string& request) {
+  Runner frail = [calls](const Errand& errand) {
     if (++*calls % 3 == 0) return died_reply();
-    return run_made_up(request);
+    return run_made_up(errand);
   };
   Life life(3, search_of(7, run, used), store, 1, 3, frail);
   life.run();

@@ -41,6 +41,20 @@ TEST_CASE("a node is given only what it can do") {
   CHECK(leases.claim("big", {{}, 2 << 20}, 0)->item == sha256("large"));
 }
 
+TEST_CASE("work that came back for more memory is for those who have it") {
+  Leases leases({});
+  leases.add(item("x"));
+  Lease lease = *leases.claim("small", {{}, 100}, 0);
+  CHECK_FALSE(leases.need_memory(lease.item, 101));  // It is held.
+  REQUIRE(leases.give_back("small", lease.item, lease.token));
+  CHECK(leases.need_memory(lease.item, 101));
+  CHECK(leases.check().empty());
+  CHECK_FALSE(leases.claim("small", {{}, 100}, 0));
+  CHECK(leases.claim("large", {{}, 101}, 0)->item == lease.item);
+  CHECK_FALSE(leases.need_memory(sha256("y"), 1));
+  CHECK(leases.check().empty());
+}
+
 TEST_CASE("equal work merges while it waits, runs, and when it is done") {
   Leases leases({});
   CHECK(leases.add(item("x")));

@@ -34,6 +34,9 @@ TEST_CASE("every message goes there and back") {
   goes_there_and_back(Want{2});
   goes_there_and_back(Offer{sha256("i"), 1ull << 33, 4, 30'000, sha256("r")});
   goes_there_and_back(Renewal{{{sha256("i"), 1}, {sha256("j"), 2}}});
+  goes_there_and_back(Offer{sha256("i"), 1, 4, 30'000, sha256("r"), sha256("j")});
+  goes_there_and_back(NoteMessage{sha256("i"), 1, std::string("unit\0", 5), {}});
+  goes_there_and_back(NoteMessage{sha256("i"), 1, "", sha256("u")});
   goes_there_and_back(Revoked{{{sha256("i"), 1}}});
   goes_there_and_back(ResultMessage{sha256("i"), 1, 2, std::string("\0\xff", 2), {}});
   goes_there_and_back(Acknowledged{sha256("i"), 1, "accepted"});

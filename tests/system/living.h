@@ -115,6 +115,7 @@ class Program {
     return status_;
   }
 
+  pid_t process() const { return process_; }
   const std::string& out() const { return out_text_; }
   std::string err() const {
     std::string text;

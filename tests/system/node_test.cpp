@@ -1,43 +1,11 @@
 // Nodes as processes of their own: one that is killed in the middle of a job, and one that is
 // frozen past its lease, cost nothing but time.
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-
-#include "base/random.h"
-#include "living.h"
+#include "farm.h"
 #include "tests/json_schema.h"
 
 namespace lathe::system_test {
 namespace {
-
-bool is_free(std::uint16_t port) {
-  int socket = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(port);
-  bool free = ::bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
-  ::close(socket);
-  return free;
-}
-
-/// One whose neighbour is free as well: blobs are served there.
-std::uint16_t free_port() {
-  for (std::uint64_t i = 0; i < 1000; ++i) {
-    auto port = static_cast<std::uint16_t>(
-        20'000 + philox64(static_cast<std::uint64_t>(::getpid()), 5, i) % 20'000);
-    if (is_free(port) && is_free(static_cast<std::uint16_t>(port + 1))) return port;
-  }
-  FAIL("no port is free");
-  return 0;
-}
-
-std::vector<std::string> lower(const std::string& store) {
-  return {"lower", small_contract(), "--store", store,      "--rounds", "1",        "--branches",
-          "3",     "--seed",         "3",       "--device", "emulated", "--verbose"};
-}
 
 /// What a run on this process's own slots leaves behind.
 const std::string& local_export() {
@@ -51,40 +19,6 @@ const std::string& local_export() {
   return text;
 }
 
-class Farm {
- public:
-  Farm() : address_("127.0.0.1:" + std::to_string(free_port())) {
-    REQUIRE(ran({"cluster", "init", folder / "farm"}).status == 0);
-    for (const char* name : {"ada", "bea"}) {
-      Ran admitted = ran({"cluster", "admit", name, "--dir", folder / "farm", "--address", address_,
-                          "--out", bundle(name)});
-      INFO(admitted.err);
-      REQUIRE(admitted.status == 0);
-    }
-    std::vector<std::string> command = lower(folder / "store");
-    for (std::string word : {"--cluster", "", "--listen", "", "--slots", "0", "--lease", "1.5"})
-      command.push_back(word);
-    command[command.size() - 7] = folder / "farm";
-    command[command.size() - 5] = address_;
-    coordinator = std::make_unique<Program>(command);
-    bool listens = coordinator->read_until("listening", seconds(30));
-    INFO(coordinator->err());
-    REQUIRE(listens);
-  }
-
-  std::string bundle(const std::string& name) const { return folder / (name + ".bundle"); }
-  std::unique_ptr<Program> node(const std::string& name, const std::string& wait = "60") const {
-    return std::make_unique<Program>(std::vector<std::string>{
-        "node", "--join", bundle(name), "--slots", "1", "--wait", wait, "--json"});
-  }
-
-  Folder folder;
-  std::unique_ptr<Program> coordinator;
-
- private:
-  std::string address_;
-};
-
 /// What a node that has ended leaves on standard output: one document.
 Json document(const Program& node, const std::string& schema) {
   Json json = Json::parse(node.out(), nullptr, false);
@@ -93,35 +27,6 @@ Json document(const Program& node, const std::string& schema) {
   for (const std::string& complaint : JsonSchema::of(schema).complaints(json))
     FAIL_CHECK(complaint);
   return json;
-}
-
-bool has(const std::string& line, const std::string& part) {
-  return line.find(part) != std::string::npos;
-}
-bool is(const std::string& line, const std::string& kind) { return line.starts_with(kind + " "); }
-
-std::string item_of(const std::string& line) {
-  std::size_t at = line.find("\"item\":\"");
-  return at == std::string::npos ? "" : line.substr(at + 8, line.find('"', at + 8) - at - 8);
-}
-
-/// The next claim of this node: "" where none comes.
-std::string next_claim(Program& coordinator, const std::string& node) {
-  std::string item;
-  coordinator.read_until(
-      [&](const std::string& line) {
-        if (!is(line, "claimed") || !has(line, "\"" + node)) return false;
-        item = item_of(line);
-        return true;
-      },
-      seconds(60));
-  return item;
-}
-
-std::size_t count(const Program& program, const std::string& kind, const std::string& item) {
-  std::size_t count = 0;
-  for (const std::string& line : program.lines()) count += is(line, kind) && has(line, item);
-  return count;
 }
 
 TEST_CASE("two nodes do a run's work, and leave what one process would") {

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <thread>
 
 #include "tests/json_schema.h"
@@ -48,12 +47,40 @@ std::vector<pid_t> children_with(const std::string& mark) {
   return found;
 }
 
-std::map<fs::path, fs::file_time_type> kept_in(const fs::path& folder) {
-  std::map<fs::path, fs::file_time_type> files;
+/// Bytes of journals below a folder.
+std::uint64_t journal_bytes(const fs::path& folder) {
+  std::uint64_t bytes = 0;
   std::error_code code;
   for (const auto& entry : fs::recursive_directory_iterator(folder, code))
-    if (entry.path().extension() == ".json") files[entry.path()] = entry.last_write_time(code);
+    if (entry.path().extension() == ".journal") bytes += entry.file_size(code);
+  return bytes;
+}
+
+std::vector<fs::path> files_in(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder))
+    if (entry.is_regular_file()) files.push_back(entry.path());
   return files;
+}
+
+/// The proof, killed (SIGKILL) once its journals hold so many bytes.
+void kill_at(const std::vector<std::string>& words, const fs::path& folder, std::uint64_t bytes) {
+  std::vector<std::string> command{LATHE_BUILD "/bin/lathe"};
+  command.insert(command.end(), words.begin(), words.end());
+  std::atomic<bool> stop = false, ended = false;
+  std::thread killer([&] {
+    while (journal_bytes(folder) < bytes && !ended)
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    stop = true;
+  });
+  ProcessLimits limits;
+  limits.wall = std::chrono::minutes(5);
+  limits.stop = &stop;
+  auto first = run_process(command, "", limits);
+  ended = true;
+  killer.join();
+  REQUIRE(first.has_value());
+  REQUIRE(first->timed_out);
 }
 
 TEST_CASE("a proof whose child is killed is the same proof") {
@@ -75,34 +102,49 @@ TEST_CASE("a proof whose child is killed is the same proof") {
   CHECK(json["scope"]["blocks"] == json["scope"]["blocks_total"]);
 }
 
-TEST_CASE("a proof that was killed goes on where it stopped") {
+TEST_CASE("a proof that was killed goes on where it stopped, and does little twice") {
+  Scratch whole, killed;
+  Json undisturbed = Json::parse(run_lathe(words_of({"--keep", whole.path().string()})).out);
+  REQUIRE(undisturbed["verdict"] == "proved");
+  CHECK(undisturbed["cost"]["units_found"] == 0);
+  std::vector<std::string> words = words_of({"--keep", killed.path().string()});
+  kill_at(words, killed.path(), 100'000);
+  CHECK(journal_bytes(killed.path()) != 0);
+  Json rest = Json::parse(run_lathe(words).out);
+  CHECK(rest["verdict"] == "proved");
+  CHECK(rest["cost"]["units_found"] != 0);
+  CHECK(rest["cost"]["warp_instructions"] < undisturbed["cost"]["warp_instructions"]);
+  for (const char* part : {"scope", "bound", "assumed", "checks"})
+    CHECK(rest[part] == undisturbed[part]);
+  // With the verdict the journal has done its work.
+  CHECK(files_in(killed.path()).empty());
+}
+
+TEST_CASE("a journal of another seed is another's, and a damaged one is begun again") {
   Scratch scratch;
-  std::vector<std::string> words = words_of({"--keep", scratch.path().string()});
-  std::vector<std::string> command{LATHE_BUILD "/bin/lathe"};
-  command.insert(command.end(), words.begin(), words.end());
-  std::atomic<bool> stop = false;
-  std::thread killer([&] {
-    auto until = std::chrono::steady_clock::now() + std::chrono::minutes(2);
-    while (kept_in(scratch.path()).size() < 3 && std::chrono::steady_clock::now() < until)
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    stop = true;
-  });
-  ProcessLimits limits;
-  limits.wall = std::chrono::minutes(5);
-  limits.stop = &stop;
-  auto first = run_process(command, "", limits);
-  killer.join();
-  REQUIRE(first.has_value());
-  auto before = kept_in(scratch.path());
-  REQUIRE(before.size() >= 3);
-  ProcessEnd second = run_lathe(words);
-  CHECK(Json::parse(second.out)["verdict"] == "proved");
-  auto after = kept_in(scratch.path());
-  CHECK(after.size() > before.size());
-  for (const auto& [path, time] : before) CHECK(after[path] == time);
-  ProcessEnd whole = run_lathe(words_of({}));
-  CHECK(Json::parse(whole.out)["scope"]["outputs_compared"] ==
-        Json::parse(second.out)["scope"]["outputs_compared"]);
+  std::string folder = scratch.path().string();
+  kill_at(words_of({"--keep", folder}), scratch.path(), 100'000);
+  Json other = Json::parse(run_lathe(words_of({"--keep", folder, "--seed", "4"})).out);
+  CHECK(other["verdict"] == "proved");
+  CHECK(other["cost"]["units_found"] == 0);
+  std::vector<fs::path> files = files_in(folder);
+  REQUIRE(files.size() == 1);
+  std::string bytes = text_of(files.front());
+  bytes[bytes.size() / 3] ^= 1;
+  std::ofstream(files.front(), std::ios::binary) << bytes;
+  ProcessEnd end = run_lathe(words_of({"--keep", folder}));
+  CHECK(has(end.err, "the proof begins again"));
+  CHECK(Json::parse(end.out)["verdict"] == "proved");
+  CHECK(Json::parse(end.out)["cost"]["units_found"] == 0);
+}
+
+TEST_CASE("processes that share a proof keep a journal each") {
+  Scratch scratch;
+  std::vector<std::string> words = words_of({"--keep", scratch.path().string(), "--threads", "2"});
+  kill_at(words, scratch.path(), 50'000);
+  Json rest = Json::parse(run_lathe(words).out);
+  CHECK(rest["verdict"] == "proved");
+  CHECK(rest["scope"]["blocks"] == rest["scope"]["blocks_total"]);
 }
 
 TEST_CASE("a limit says what it should have been, and that is enough") {
