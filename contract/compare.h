@@ -5,7 +5,8 @@
 // infinity match only where r has them: each only itself. Where no input was one, r has overflowed,
 // and the order of a sum decides in what that ends and in which elements: infinities and NaN are
 // then alike, and nothing is asked where r is NaN. There c may also be an infinity or NaN where r
-// is beyond the tolerance from w, and elsewhere at most twice as often as r is.
+// is beyond the tolerance from w, and elsewhere at most twice as often as r is. Where all inputs
+// are great nothing else is asked: roundings are then as great as results.
 
 #include <cstdint>
 #include <optional>
@@ -31,7 +32,7 @@ struct Comparison {
   std::optional<double> candidate_error_max, reference_error_max;
 };
 
-enum class Specials : std::uint8_t { told_apart, alike };
+enum class Specials : std::uint8_t { told_apart, alike, alone };
 
 /// Compares element by element where `written` is not zero (one byte a byte of the tensor's span;
 /// empty: everywhere). `wide` holds one double an element of the span; empty: the reference itself

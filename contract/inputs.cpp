@@ -17,9 +17,9 @@
 namespace lathe {
 namespace {
 
-constexpr std::array<std::string_view, 10> class_names{
-    "declared", "overflow", "underflow", "cancellation", "precision_loss",
-    "zeros",    "ones",     "denormals", "infinities",   "nans"};
+constexpr std::array<std::string_view, 11> class_names{
+    "declared", "overflow",  "underflow",  "cancellation", "precision_loss", "zeros",
+    "ones",     "denormals", "infinities", "nans",         "great"};
 
 /// What a float type can hold, as doubles.
 struct FloatLimits {
@@ -61,6 +61,7 @@ bool admits(const Tensor& tensor, InputClass input_class) {
     case InputClass::overflow:
     case InputClass::cancellation:
     case InputClass::precision_loss:
+    case InputClass::great:
       return true;
     case InputClass::underflow:
     case InputClass::denormals:
@@ -243,6 +244,8 @@ class Generator {
                                   : clamp(normal(words));
       case InputClass::nans:
         return words[2] % 64 == 0 ? std::numeric_limits<double>::quiet_NaN() : clamp(normal(words));
+      case InputClass::great:
+        return great(index);
       case InputClass::declared:
         break;
     }
@@ -255,6 +258,20 @@ class Generator {
     double value = 64.0 * (0.5 + unit(words[1])) * sign(words[0]);
     if (index % 2 == 0) return value;
     return -value * (1 + static_cast<double>(words[2] % 5) * 0x1p-9 - 0x1p-8);
+  }
+
+  /// All within an eighth of the greatest that is admitted, and rows of one sign: a product of many
+  /// leaves the type, and nothing of a row is above 0.
+  double great(std::uint64_t index) const {
+    constexpr std::uint64_t row_of_one = 64, row_stream = std::uint64_t{1} << 40;
+    std::size_t rank = tensor_.shape.size();
+    std::uint64_t row =
+        rank < 2 ? row_of_one : std::max<std::uint64_t>(1, tensor_.strides[rank - 2]);
+    bool below = (philox64(seed_, stream_ | row_stream, index / row) & 1) != 0;
+    double least = std::max(range_.low, -limits_.greatest);
+    double greatest = std::min(range_.high, limits_.greatest);
+    double end = (below && least < 0) || greatest <= 0 ? least : greatest;
+    return clamp(end * (1 - unit(draw(index)[1]) / 8));
   }
 
   /// Magnitudes from 2^-12 to 2^11: small terms beside great ones.
@@ -332,6 +349,7 @@ std::uint64_t span_elements(const Tensor& tensor) {
 }  // namespace
 
 Specials specials_of(const Contract& contract, InputClass input_class) {
+  if (input_class == InputClass::great) return Specials::alone;
   bool given = input_class != InputClass::overflow;
   for (const Tensor& tensor : contract.tensors) {
     const auto& kind = tensor.values.kind;

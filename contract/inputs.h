@@ -24,7 +24,8 @@ enum class InputClass : std::uint8_t {
   ones,
   denormals,
   infinities,
-  nans
+  nans,
+  great
 };
 std::string_view name_of(InputClass input_class);
 /// How results of such inputs are compared.

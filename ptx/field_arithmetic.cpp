@@ -57,6 +57,8 @@ void Summary::add(const Summary& more) {
   first(exponential_instruction, more.exponential_instruction);
   first(falling_instruction, more.falling_instruction);
   first(square_instruction, more.square_instruction);
+  first(bounded_instruction, more.bounded_instruction);
+  cancellation.add(more.cancellation);
   // Cut where one block's would be.
   auto take = [](auto& mine, const auto& others, std::size_t most) {
     for (const auto& other : others) {
@@ -72,10 +74,12 @@ void Summary::add(const Summary& more) {
   take(signed_divisor_keys, more.signed_divisor_keys, keys_max);
   take(falling_keys, more.falling_keys, keys_max);
   take(thresholds, more.thresholds, thresholds_max);
+  bounds_cut |= take(bounding_keys, more.bounding_keys, keys_max);
   winner_keys.insert(more.winner_keys.begin(), more.winner_keys.end());
   tied.insert(more.tied.begin(), more.tied.end());
   lemmas.insert(more.lemmas.begin(), more.lemmas.end());
   keys_cut |= more.keys_cut;
+  bounds_cut |= more.bounds_cut;
   largest = std::max(largest, more.largest);
   smallest = std::min(smallest, more.smallest);
 }
@@ -86,6 +90,8 @@ void Arithmetic::clear() {
   negated_ = {};
   floored_.clear();
   fractions_.clear();
+  bounds_.clear();
+  last_bound_ = 0;
   mantissas_.clear();
   maxima_.clear();
 }
@@ -391,6 +397,57 @@ bool Arithmetic::below_maximum(const Number& a) const {
   Residues element = moduli_->mul(rest, inverse(moduli_->negate(term.r)));
   return maxima_.member(term.maximum, element, known) ||
          maxima_.of_part(term.maximum, element, known);
+}
+
+/// Of c (s - M(S)): each element of S as c s is. A maximum of what is no term of the sum that it
+/// scales may be so great that all terms vanish.
+void Arithmetic::note_bound(const Number& a) {
+  if (a.is(literal_bits) || a.term == 0 || a.term == last_bound_) return;
+  const Term& term = terms_[last_bound_ = a.term];
+  if (term.shadow >= 0) return;
+  std::uint64_t before = summary_.bounding_keys.size();
+  note_elements(term.maximum, moduli_->negate(term.r), Residues{}, a.valid);
+  if (summary_.bounding_keys.size() != before && summary_.bounded_instruction < 0)
+    summary_.bounded_instruction = instruction_;
+}
+
+/// Of a set's elements `factor` times each, and `shift` more: of those that are maxima themselves,
+/// their elements.
+void Arithmetic::note_elements(std::uint32_t index, const Residues& factor, const Residues& shift,
+                               Slots valid) {
+  const Maximum& set = maxima_.at(index);
+  // What a literal bounds is a comparison with it, and so is a magnitude.
+  if (maxima_.plain_pair(set)) return;
+  std::uint32_t& noted = bounds_[mix(set.roll, mix(factor[0], shift[0]))];
+  for (; noted < set.elements; ++noted) {
+    const MaximumElement& element = maxima_.element(set, noted);
+    if (element.literal) continue;
+    Number argument;
+    argument.r = moduli_->add(moduli_->mul(element.r, factor), shift);
+    argument.valid = element.valid & valid;
+    if (element.term != 0) {
+      const Term term = terms_[element.term];
+      Residues more = moduli_->mul(term.r, factor);
+      Residues rest = moduli_->sub(argument.r, moduli_->mul(more, maxima_.at(term.maximum).r));
+      note_elements(term.maximum, more, rest, argument.valid);
+      continue;
+    }
+    keep_only(argument.r, argument.valid);
+    if (summary_.bounding_keys.size() < Summary::keys_max)
+      summary_.bounding_keys.insert(key_of(argument));
+    else
+      summary_.bounds_cut = true;
+  }
+}
+
+void Arithmetic::note_lost(int bits, const Number& sum) {
+  if (bits >= Cancellation::much) {
+    // Of a number less its integer everything is kept.
+    if (!fractions_.empty() && fractions_.contains(key_of(sum))) return;
+    if (sum.valid != 0 && equal(sum.r, Residues{}))
+      summary_.cancellation.note_leftover(instruction_);
+  }
+  summary_.cancellation.note(instruction_, bits, 1);
 }
 
 Number Arithmetic::integer(std::int64_t value, Type type) const {

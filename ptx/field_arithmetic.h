@@ -11,6 +11,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "ptx/field_cancellation.h"
 #include "ptx/field_lemma.h"
 #include "ptx/field_maximum.h"
 #include "ptx/form.h"
@@ -47,8 +48,13 @@ struct Summary {
   /// reciprocals that a square keeps finite.
   std::int64_t exponential_instruction = -1, falling_instruction = -1, square_instruction = -1;
   std::unordered_set<std::uint64_t> falling_keys;
+  /// Of the maxima that exponentials stay below: what each element would be as an exponential's
+  /// argument.
+  std::int64_t bounded_instruction = -1;
+  std::unordered_set<std::uint64_t> bounding_keys;
+  Cancellation cancellation;
   static constexpr std::size_t keys_max = 1u << 21;
-  bool keys_cut = false;
+  bool keys_cut = false, bounds_cut = false;
   /// What data was compared with what, as the residues of the difference up to its sign; questions
   /// of equality apart. A maximum of two is a comparison, and an absolute value is one with 0.
   std::unordered_set<std::uint64_t> comparison_keys;
@@ -159,6 +165,22 @@ class Arithmetic {
   void note_limit(const Number& a, std::uint64_t limit);
   void note_divisor(const Number& a);
   void note_guard(const Number& a);
+  /// What a float's sum lost of numbers that had been rounded.
+  void note_sum(const Number& a, const Number& b, const Number& sum) {
+    if (a.rounds.count[0] + b.rounds.count[0] == 0 || !sum.finite()) return;
+    if (a.shadow == 0 || b.shadow == 0 || sum.shadow == 0) return;
+    note_lost(std::max(Cancellation::exponent_of(a.shadow), Cancellation::exponent_of(b.shadow)) -
+                  Cancellation::exponent_of(sum.shadow),
+              sum);
+  }
+  /// Of a product and what it becomes when it is rounded an fma leaves the rounding.
+  void note_fused(const Number& addend, const Number& sum) {
+    if (addend.rounds.count[0] != 0 && addend.shadow != 0 && sum.shadow == 0 && sum.finite() &&
+        sum.valid != 0 && equal(sum.r, Residues{}))
+      summary_.cancellation.note_leftover(instruction_);
+  }
+  /// A sum that is so many bits smaller than what it was made of.
+  void note_lost(int bits, const Number& sum);
   void note_falling(const Number& a);
   Number integer(std::int64_t value, Type type) const;
   Number literal(double value, Type type) const { return point_->literal(value, type); }
@@ -197,6 +219,8 @@ class Arithmetic {
            below_maximum(a);
   }
   bool below_maximum(const Number& a) const;
+  void note_bound(const Number& a);
+  void note_elements(std::uint32_t set, const Residues& factor, const Residues& shift, Slots valid);
   /// An integer at this piece, whatever the inputs.
   bool is_constant(const Number& a) const {
     if (!(std::fabs(a.shadow) < 0x1p31) || std::floor(a.shadow) != a.shadow) return false;
@@ -227,6 +251,9 @@ class Arithmetic {
   /// What became an integer n, less n, by the key of that integer less n.
   std::unordered_map<std::uint64_t, Number> floored_;
   std::unordered_set<std::uint64_t> mantissas_;  // A number over the power of two in it.
+  /// Of a roll's elements under one coefficient: how many have been noted as bounds.
+  std::unordered_map<std::uint64_t, std::uint32_t> bounds_;
+  std::uint32_t last_bound_ = 0;                 // The term of the last that was.
   std::unordered_set<std::uint64_t> fractions_;  // A number less its integer, and the negative.
   Summary summary_;
   Residues last_divisor_{};

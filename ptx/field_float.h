@@ -62,7 +62,9 @@ template <Type T>
 Number sum_of(Form f, Field* field, const Number& x, const Number& y) {
   Arithmetic& arithmetic = field->arithmetic();
   if (makes_whole<T>(x) || makes_whole<T>(y)) return arithmetic.whole_sum(x, y, f.rounding);
-  return arithmetic.add(x, y);
+  Number sum = arithmetic.add(x, y);
+  arithmetic.note_sum(x, y, sum);
+  return sum;
 }
 
 template <Type T>
@@ -94,7 +96,13 @@ NumberValue<T> fused(Form f, const NumberValue<T>& a, const NumberValue<T>& b,
   NumberPlace left, right, last;
   const Number &x = a.get(left), &y = b.get(right), &z = c.get(last);
   return evaluated<T>(
-      f, a.field, false, [&] { return sum_of<T>(f, a.field, a.field->arithmetic().mul(x, y), z); },
+      f, a.field, false,
+      [&] {
+        Arithmetic& arithmetic = a.field->arithmetic();
+        Number product = arithmetic.mul(x, y), sum = sum_of<T>(f, a.field, product, z);
+        if (!moves_exponent<T>(x) && !moves_exponent<T>(y)) arithmetic.note_fused(z, sum);
+        return sum;
+      },
       x, y, z);
 }
 template <Type T>

@@ -42,13 +42,13 @@ void Arithmetic::note_guard(const Number& a) {
   if (!a.is(literal_bits) && summary_.exponential_instruction < 0)
     summary_.exponential_instruction = instruction_;
   if (!a.is(literal_bits) && a.is(not_positive)) note_falling(a);
-  if (guarded(a)) return;
+  if (guarded(a)) return note_bound(a);
   std::uint64_t key = key_of(a);
   if (fractions_.contains(key)) return;
   if (a.is(integral))
     if (std::optional<Number> origin = floored_from(a)) {
       if (origin->is(not_positive)) note_falling(*origin);
-      if (guarded(*origin)) return;
+      if (guarded(*origin)) return note_bound(*origin);
       key = key_of(*origin);
     }
   if (summary_.unguarded++ == 0 || instruction_ < summary_.unguarded_instruction)

@@ -31,7 +31,7 @@ std::uint32_t Maxima::leaf(const Number& number) {
   node.high = name_of(number.r, number.valid, point_->key(1, 5));
   node.element = static_cast<std::uint32_t>(elements_.size());
   elements_.push_back({number.r, number.shadow, number.valid, number.taint, number.dormant,
-                       number.is(literal_bits)});
+                       number.is(literal_bits), number.term});
   nodes_.push_back(node);
   return static_cast<std::uint32_t>(nodes_.size() - 1);
 }
@@ -161,6 +161,12 @@ Residues Maxima::keyed(const Maximum& maximum) const {
   return m.add(mean, m.mul(scale, hash));
 }
 
+bool Maxima::plain_pair(const Maximum& of) const {
+  if (of.elements != 2) return false;
+  const MaximumElement &a = element(of, 0), &b = element(of, 1);
+  return a.literal || b.literal || equal(point_->moduli().add(a.r, b.r), Residues{});
+}
+
 void Maxima::fill(Maximum& maximum) const {
   const Roll& roll = rolls_[maximum.roll];
   const std::vector<MaximumElement>& elements = roll.elements;
@@ -174,11 +180,7 @@ void Maxima::fill(Maximum& maximum) const {
     for (std::uint32_t i : roll.literals)
       if (i < maximum.elements && !elements[i].starts())
         maximum.literals.push_back(name_of(elements[i].r, elements[i].valid, point_->key(0, 8)));
-  // Of two, a literal bounds the other, and of opposites the larger is the magnitude.
-  bool plain_pair = maximum.elements == 2 &&
-                    (elements[0].literal || elements[1].literal ||
-                     equal(point_->moduli().add(elements[0].r, elements[1].r), Residues{}));
-  maximum.keyed = maximum.elements >= 2 && !plain_pair && point_->strict_maximum();
+  maximum.keyed = maximum.elements >= 2 && !plain_pair(maximum) && point_->strict_maximum();
   if (!maximum.keyed) {
     maximum.r = winner.r;
     maximum.valid = winner.valid;

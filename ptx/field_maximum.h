@@ -18,6 +18,7 @@ struct MaximumElement {
   double shadow = 0;
   Slots valid = 0, taint = 0, dormant = 0;
   bool literal = false;
+  std::uint32_t term = 0;  // Where it is a multiple of a maximum itself, and more: as in Number.
   /// A literal so low that it is a start which data will replace: -FLT_MAX, -1e30.
   bool starts() const { return literal && shadow < -0x1p96; }
 };
@@ -58,6 +59,8 @@ class Maxima {
   const MaximumElement& element(const Maximum& of, std::uint32_t place) const {
     return rolls_[of.roll].elements[place];
   }
+  /// Of two, a literal bounds the other, and of opposites the larger is the magnitude.
+  bool plain_pair(const Maximum& of) const;
   /// Whether the set has an element with these residues in all of these slots.
   bool member(std::uint32_t index, const Residues& residues, Slots slots) const;
   /// Whether these residues are the maximum of some elements of the set.

@@ -93,6 +93,21 @@ LATHE_LANES bool extremes(const Shadows& x, double& largest, double& smallest) {
   return sum == 0;
 }
 
+/// How many bits smaller a sum is than the larger of the two, and the most of all lanes; 0 where
+/// one of them is 0.
+LATHE_LANES int lost_bits(const Shadows& a, const Shadows& b, const Shadows& sum,
+                          std::array<int, lane_count>& lost) {
+  int most = 0;
+  for (unsigned i = 0; i < lane_count; ++i) {
+    int of_a = Cancellation::exponent_of(a[i]), of_b = Cancellation::exponent_of(b[i]);
+    int of_sum = Cancellation::exponent_of(sum[i]);
+    int larger = of_a > of_b ? of_a : of_b;
+    lost[i] = of_a != 0 && of_b != 0 && of_sum != 0 ? larger - of_sum : 0;
+    most = lost[i] > most ? lost[i] : most;
+  }
+  return most;
+}
+
 /// What all lanes of a strip must have in common.
 bool alike(const Number& a, const Number& b) {
   return a.numerator == b.numerator && a.denominator == b.denominator && a.valid == b.valid &&
@@ -136,8 +151,10 @@ bool moves_exponent(const Number& number) {
 }  // namespace
 
 Number Strips::number(std::uint32_t id) const {
-  std::uint32_t index = (id - first_strip) / lane_count, lane = (id - first_strip) % lane_count;
-  const Strip& strip = at(index);
+  return number_of(at((id - first_strip) / lane_count), (id - first_strip) % lane_count);
+}
+
+Number Strips::number_of(const Strip& strip, unsigned lane) const {
   Number out = strip.first;
   out.shadow = strip.shadows[lane];
   for (unsigned slot = 0; slot < field_->point_->slot_count(); ++slot)
@@ -368,6 +385,21 @@ void Strips::note_magnitudes(const Strip& strip) const {
     if ((active_ >> lane & 1) != 0) summary.note_magnitude(strip.shadows[lane]);
 }
 
+/// What a sum lost of numbers that had been rounded, lane by lane where it was much.
+void Strips::note_sum(const Shadows& a, const Shadows& b, const Strip& sum) {
+  Arithmetic& arithmetic = field_->arithmetic_;
+  std::array<int, lane_count> lost;
+  int most = lost_bits(a, b, sum.shadows, lost);
+  if (most < Cancellation::much) {
+    int all = 0;
+    for (int bits : lost) all += bits;
+    arithmetic.summary().cancellation.note(arithmetic.instruction(), all, lane_count);
+    return;
+  }
+  for (unsigned lane = 0; lane < lane_count; ++lane)
+    arithmetic.note_lost(lost[lane], number_of(sum, lane));
+}
+
 /// Residues and shadows are there; `first` says all else, as for the first lane alone.
 StripValue Strips::finished(std::uint32_t index, Number first, bool exact) {
   Strip& strip = at(index);
@@ -393,8 +425,12 @@ StripValue Strips::sum(Form f, const StripValue& a, const StripValue& b, bool le
     (less ? subtract_lanes : add_lanes)(x.r[slot], y.r[slot], out.r[slot], m.p(slot));
   add_shadows(x.shadows, y.shadows, out.shadows, less ? -1 : 1);
   Arithmetic& arithmetic = field_->arithmetic_;
-  return finished(index, less ? arithmetic.sub(x.first, y.first) : arithmetic.add(x.first, y.first),
-                  x.first.zero() || y.first.zero());
+  bool exact = x.first.zero() || y.first.zero();
+  StripValue result = finished(
+      index, less ? arithmetic.sub(x.first, y.first) : arithmetic.add(x.first, y.first), exact);
+  if (!exact && x.first.rounds.count[0] + y.first.rounds.count[0] != 0)
+    note_sum(x.shadows, y.shadows, out);
+  return result;
 }
 
 StripValue Strips::mul(Form f, const StripValue& a, const StripValue& b) {
@@ -423,7 +459,23 @@ StripValue Strips::fused(Form f, const StripValue& a, const StripValue& b, const
     multiply_add(x.r[slot], y.r[slot], z.r[slot], out.r[slot], m.p(slot), m.low_inverse(slot));
   fuse_shadows(x.shadows, y.shadows, z.shadows, out.shadows);
   Arithmetic& arithmetic = field_->arithmetic_;
-  return finished(index, arithmetic.add(arithmetic.mul(x.first, y.first), z.first), false);
+  StripValue result =
+      finished(index, arithmetic.add(arithmetic.mul(x.first, y.first), z.first), false);
+  if (x.first.rounds.count[0] + y.first.rounds.count[0] + z.first.rounds.count[0] != 0 &&
+      !z.first.zero())
+    note_fused(x, y, z, out);
+  return result;
+}
+
+/// The product is not rounded: beside what it becomes when it is, it leaves the rounding.
+void Strips::note_fused(const Strip& x, const Strip& y, const Strip& z, const Strip& sum) {
+  Shadows product;
+  multiply_shadows(x.shadows, y.shadows, product);
+  note_sum(product, z.shadows, sum);
+  if (z.first.rounds.count[0] == 0 || moves_exponent(x.first) || moves_exponent(y.first)) return;
+  for (unsigned lane = 0; lane < lane_count; ++lane)
+    if (sum.shadows[lane] == 0 && z.shadows[lane] != 0)
+      field_->arithmetic_.note_fused(z.first, number_of(sum, lane));
 }
 
 StripValue Strips::negate(const StripValue& a) {

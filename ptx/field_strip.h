@@ -84,6 +84,10 @@ class Strips {
   StripValue finished(std::uint32_t index, Number first, bool exact);
   bool ambiguous_square(const StripValue& a, const StripValue& b) const;
   void note_magnitudes(const Strip& strip) const;
+  Number number_of(const Strip& strip, unsigned lane) const;
+  void note_sum(const std::array<double, lane_count>& a, const std::array<double, lane_count>& b,
+                const Strip& sum);
+  void note_fused(const Strip& x, const Strip& y, const Strip& z, const Strip& sum);
 
   Field* field_;
   std::vector<std::unique_ptr<Strip[]>> chunks_;

@@ -2,6 +2,7 @@
 // it, else undecided.
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "base/random.h"
@@ -15,12 +16,8 @@
 namespace lathe::verifier_node {
 namespace {
 
-constexpr std::uint64_t block_stream = 0xB10C, seed_stream = 0x5EED;
 /// Inputs of people's seeds are small numbers: a witness names one.
 constexpr std::uint64_t declared_seeds = 3;
-/// Above so many warp instructions a block, the further classes run on fewer
-/// blocks.
-constexpr std::uint64_t long_block_steps = 40'000;
 
 /// What a block writes may be a part of what an element becomes, or follow from what others wrote.
 bool joins_blocks(const Contract& contract, const Subject& subject) {
@@ -68,22 +65,6 @@ void Verifier::replay_all_blocks() {
 
 StressPlan Verifier::blocks_of(std::uint64_t reference, std::uint64_t candidate) const {
   return all_blocks_ ? *all_blocks_ : StressPlan{{reference}, {candidate}};
-}
-
-StressPlan Verifier::sampled_blocks(std::uint64_t count) const {
-  if (all_blocks_) return *all_blocks_;
-  std::uint64_t begin = reference_range_.begin, total = reference_range_.end - begin;
-  std::set<std::uint64_t> blocks;
-  blocks.insert(begin);
-  blocks.insert(begin + total - 1);
-  const auto& grid = sides_.reference.launch.grid;
-  if (count > 3 && grid[0] > 1 && grid[0] <= total) blocks.insert(begin + grid[0] - 1);
-  for (std::uint64_t i = 0; blocks.size() < std::min(count, total) && i < 64 * count; ++i)
-    blocks.insert(begin + philox64(options_->seed, block_stream, i) % total);
-  StressPlan plan;
-  plan.reference_blocks.assign(blocks.begin(), blocks.end());
-  plan.candidate_blocks = candidate_blocks_of(plan.reference_blocks);
-  return plan;
 }
 
 /// Every class, and some seeds of the declared one, until one parts the two.
@@ -295,14 +276,14 @@ Result<Done> Verifier::conclude_obligations() {
   };
   set(Check::precision, !precision_);
   set(Check::divisors, unsigned_divisors_ == 0);
-  set(Check::guards, unguarded_ == 0);
+  set(Check::guards, unguarded_ == 0 && !high_bound_);
   if (!inconclusive_.empty()) {
     findings_.set(Check::equality, CheckState::skipped);
     undecided("unsupported", std::to_string(inconclusive_.size()) +
                                  " outputs were conclusive at no point; more points may help");
     return Done{};
   }
-  if (!precision_ && unsigned_divisors_ == 0 && unguarded_ == 0) return Done{};
+  if (!precision_ && unsigned_divisors_ == 0 && unguarded_ == 0 && !high_bound_) return Done{};
   Result<std::optional<Witness>> witness = search_sampled();
   if (!witness) return witness.error();
   auto line = [&](std::int64_t at) {
@@ -315,12 +296,18 @@ Result<Done> Verifier::conclude_obligations() {
     findings_.set(Check::stress, CheckState::failed);
     std::string why = precision_                ? "it rounds more often than the reference"
                       : unsigned_divisors_ != 0 ? "it divides by what may be zero"
-                                                : "an exponential has no guard";
+                      : unguarded_ != 0         ? "an exponential has no guard"
+                                                : "all of its exponentials may vanish";
     refute(**witness, (*witness)->kind,
            "equal over the reals, but beyond the tolerance on inputs of class " +
                (*witness)->input_class + "; " + why);
   } else if (unguarded_ != 0) {
     undecided("unguarded", "unguarded exponential" + line(unguarded_at_));
+  } else if (high_bound_) {
+    undecided("unguarded",
+              "an exponential stays below a maximum of more than what the reference takes "
+              "exponentials of, which may be so great that all of them vanish" +
+                  line(*high_bound_));
   } else if (unsigned_divisors_ != 0) {
     undecided("divisor", "divides by what may be zero" + line(divisor_at_));
   } else {
@@ -384,6 +371,48 @@ Result<Done> Verifier::conclude_pieces() {
   return Done{};
 }
 
+/// Equal over the reals; but as floats a sum that is far smaller than its parts keeps their
+/// roundings.
+Result<Done> Verifier::conclude_cancellation() {
+  // So many bits more than the reference's worst, over at least so many sums.
+  constexpr double bits_most = 8;
+  constexpr std::uint64_t sums_least = 16;
+  const ptx::field::Cancellation &theirs = reference_.cancellation, &ours = candidate_.cancellation;
+  double usual = 0, worst = 0;
+  for (const auto& sums : theirs.by_instruction) usual = std::max(usual, sums.mean());
+  std::int64_t at = -1;
+  for (std::size_t i = 0; i < ours.by_instruction.size(); ++i) {
+    const auto& sums = ours.by_instruction[i];
+    if (sums.count < sums_least || sums.mean() <= worst) continue;
+    worst = sums.mean();
+    at = static_cast<std::int64_t>(i);
+  }
+  bool leaves = ours.leftover >= 0 && theirs.leftover < 0;
+  if (!leaves && worst <= usual + bits_most) return Done{};
+  findings_.set(Check::precision, CheckState::failed);
+  Result<std::optional<Witness>> witness = search_sampled();
+  if (!witness) return witness.error();
+  std::string line = " (line " +
+                     std::to_string(sides_.candidate.line_of(
+                         static_cast<std::uint32_t>(leaves ? ours.leftover : at))) +
+                     ")";
+  std::string why =
+      leaves ? "it makes what is 0 over the reals and roundings as floats, which the reference "
+               "does without" +
+                   line
+             : "a sum is on the average 2^" + std::to_string(std::lround(worst)) +
+                   " smaller than its parts, whose roundings it keeps, and no sum of the "
+                   "reference's more than 2^" +
+                   std::to_string(std::lround(usual)) + line;
+  if (*witness) {
+    findings_.set(Check::stress, CheckState::failed);
+    refute(**witness, (*witness)->kind, "equal at the points, but " + why);
+  } else {
+    undecided(leaves ? "not_witnessed" : "precision", why);
+  }
+  return Done{};
+}
+
 /// Every run had the same addresses and the same hardware; other launches have others.
 Result<Done> Verifier::conclude_circumstances() {
   std::optional<Circumstance> found =
@@ -429,55 +458,6 @@ Result<Done> Verifier::check_late_copies() {
   refute(witness, code_of(late.trap->kind),
          late.trap->what + ", with copies that land as late as allowed (line " +
              std::to_string(late.trap->line) + ")");
-  return Done{};
-}
-
-/// One input of a class. Where nothing parted, that is a unit.
-Result<std::optional<Witness>> Verifier::stress_class(const StressPlan& plan,
-                                                      InputClass input_class, std::uint64_t seed) {
-  Journal* journal = options_->journal.get();
-  if (journal == nullptr) return try_input(replay_, sides_, plan, input_class, seed);
-  Digest name = name_of_all(question_, std::string("stress"), static_cast<unsigned>(input_class),
-                            seed, plan.reference_blocks, plan.candidate_blocks);
-  if (std::optional<std::string> bytes = journal->find(name))
-    if (std::optional<TouchedPages> touched = read_unit<TouchedPages>(*bytes)) {
-      replay_.take_touched(*touched);
-      return std::optional<Witness>{};
-    }
-  replay_.begin_whole(name);
-  Result<std::optional<Witness>> witness = try_input(replay_, sides_, plan, input_class, seed);
-  replay_.begin_whole({});
-  if (witness && !*witness) journal->note({name, {}, 0, unit_bytes(replay_.touched())});
-  return witness;
-}
-
-Result<Done> Verifier::stress() {
-  bool long_blocks = steps_ / std::max<std::uint64_t>(1, blocks_run_) > long_block_steps;
-  StressPlan all = sampled_blocks(std::max<std::uint64_t>(options_->stress_blocks, 1));
-  StressPlan few = long_blocks ? sampled_blocks(2) : all;
-  std::vector<InputClass> classes = input_classes(*contract_);
-  for (std::size_t i = 0; i < classes.size(); ++i) {
-    tell(plan_.runs, i, classes.size());
-    InputClass input_class = classes[i];
-    const StressPlan& plan = input_class == InputClass::declared ? all : few;
-    std::uint64_t seed = philox64(options_->seed, seed_stream, 0) >> 40;
-    Result<std::optional<Witness>> witness = stress_class(plan, input_class, seed);
-    if (!witness) {
-      undecided(witness.error().fault == Fault::malformed ? "poison" : "unsupported",
-                witness.error().what);
-      return Done{};
-    }
-    if (*witness) {
-      findings_.set(Check::stress, CheckState::failed);
-      refute(**witness, (*witness)->kind,
-             "equal over the reals, but beyond the tolerance on inputs of class " +
-                 std::string(name_of(input_class)));
-      return Done{};
-    }
-    findings_.proof.stress_blocks =
-        std::max<std::uint64_t>(findings_.proof.stress_blocks, plan.reference_blocks.size());
-  }
-  findings_.set(Check::stress, CheckState::passed);
   return Done{};
 }
 

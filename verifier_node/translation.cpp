@@ -19,7 +19,7 @@ namespace {
 using ptx::Traces;
 using ptx::field::Recipe;
 
-constexpr std::uint64_t key_stream = 0x7A4E, group_stream = 0x6209;
+constexpr std::uint64_t key_stream = 0x7A4E, group_stream = 0x6209, example_stream = 0xE8A3;
 /// Fewer blocks than that are run in no time.
 constexpr std::uint64_t blocks_least = 8;
 /// A side is traced in so many parts, each by whoever is free, and noted as soon as it is.
@@ -167,7 +167,8 @@ class Groups {
   std::vector<std::vector<Group>> forms() const;
   std::uint64_t outputs() const { return outputs_; }
   Writers writers(std::size_t side) const;
-  std::vector<std::uint32_t> candidate_kinds() const;
+  std::vector<std::uint32_t> kinds(std::size_t side) const;
+  std::vector<std::uint32_t> numbers(std::size_t side) const;
   std::uint64_t block_of(std::uint32_t node) const {
     return side_of(node).range.begin + (node - side_of(node).first);
   }
@@ -306,10 +307,10 @@ std::vector<std::vector<Group>> Groups::forms() const {
   return out;
 }
 
-std::vector<std::uint32_t> Groups::candidate_kinds() const {
+std::vector<std::uint32_t> Groups::kinds(std::size_t number) const {
   std::map<std::vector<std::uint32_t>, std::uint32_t> numbers;
   std::vector<std::uint32_t> out;
-  const SideNodes& side = sides_[1];
+  const SideNodes& side = sides_[number];
   for (std::uint32_t i = 0; i < side.outline.kind_of.size(); ++i) {
     std::vector<std::uint32_t> kinds;
     each_outline(side.first + i,
@@ -317,6 +318,14 @@ std::vector<std::uint32_t> Groups::candidate_kinds() const {
     out.push_back(numbers.try_emplace(std::move(kinds), static_cast<std::uint32_t>(numbers.size()))
                       .first->second);
   }
+  return out;
+}
+
+std::vector<std::uint32_t> Groups::numbers(std::size_t number) const {
+  std::vector<std::uint32_t> out(sides_[number].outline.kind_of.size());
+  for (std::uint32_t group = 0; group < groups_.size(); ++group)
+    for (std::uint32_t node : groups_[group].nodes)
+      if (of_reference(node) == (number == 0)) out[node - sides_[number].first] = group;
   return out;
 }
 
@@ -351,19 +360,35 @@ std::vector<const Group*> chosen_of(const std::vector<Group>& groups, std::uint6
   return out;
 }
 
-Translation::Blocks blocks_of(const Groups& groups, std::uint64_t seed, bool many) {
+void take_group(const Groups& groups, const Group& group, Translation::Blocks& into) {
+  for (std::uint32_t node : group.nodes)
+    (groups.of_reference(node) ? into.reference : into.candidate).push_back(groups.block_of(node));
+}
+
+using Forms = std::vector<std::vector<Group>>;
+
+Translation::Blocks blocks_of(const Groups& groups, const Forms& forms, std::uint64_t seed,
+                              bool many) {
   Translation::Blocks out;
   std::uint64_t form = 0;
-  for (const std::vector<Group>& alike : groups.forms()) {
+  for (const std::vector<Group>& alike : forms) {
     std::uint64_t each = std::max<std::uint64_t>(1, alike.front().outputs);
     std::uint64_t wanted = std::clamp(outputs_many / each, groups_few, groups_most);
     for (const Group* group : chosen_of(alike, form++, seed, many ? wanted : groups_few))
-      for (std::uint32_t node : group->nodes)
-        (groups.of_reference(node) ? out.reference : out.candidate)
-            .push_back(groups.block_of(node));
+      take_group(groups, *group, out);
   }
   std::sort(out.reference.begin(), out.reference.end());
   std::sort(out.candidate.begin(), out.candidate.end());
+  return out;
+}
+
+std::vector<Translation::Blocks> examples_of(const Groups& groups, const Forms& forms,
+                                             std::uint64_t seed) {
+  std::vector<Translation::Blocks> out;
+  for (const std::vector<Group>& alike : forms) {
+    std::uint64_t drawn = philox64(seed, example_stream, out.size());
+    take_group(groups, alike[drawn % alike.size()], out.emplace_back());
+  }
   return out;
 }
 
@@ -396,11 +421,16 @@ std::optional<Translation> find_translation(const Sides& sides, const std::vecto
   Groups groups(std::move(nodes), recipes, *sides.contract);
   if (!groups.find()) return std::nullopt;
   Translation out;
-  out.few = blocks_of(groups, request.seed, false);
-  out.many = blocks_of(groups, request.seed, true);
+  Forms forms = groups.forms();
+  out.few = blocks_of(groups, forms, request.seed, false);
+  out.many = blocks_of(groups, forms, request.seed, true);
+  out.examples = examples_of(groups, forms, request.seed);
   // Where little is left out, nothing is.
-  if (4 * (out.few.reference.size() + out.few.candidate.size()) > 3 * total) return std::nullopt;
-  out.candidate_kinds = groups.candidate_kinds();
+  out.leaves_out = 4 * (out.few.reference.size() + out.few.candidate.size()) <= 3 * total;
+  out.reference_kinds = groups.kinds(0);
+  out.candidate_kinds = groups.kinds(1);
+  out.reference_groups = groups.numbers(0);
+  out.candidate_groups = groups.numbers(1);
   out.outputs = groups.outputs();
   out.reference_writers = groups.writers(0);
   out.candidate_writers = groups.writers(1);
@@ -422,7 +452,7 @@ const Translation* Translations::of(const Sides& sides, const std::vector<Recipe
     known_by_ = std::move(known_by);
     known_ = true;
   }
-  return translation_ ? &*translation_ : nullptr;
+  return translation_ && translation_->leaves_out ? &*translation_ : nullptr;
 }
 
 }  // namespace lathe::verifier_node

@@ -48,14 +48,19 @@ struct Translation {
   /// To be run: two groups of each form, which show that it is equal; and, where shadows choose
   /// among pieces of a function, so many that they see them.
   Blocks few, many;
-  /// Of the candidate's blocks: which do the same, waits that give up once included.
-  std::vector<std::uint32_t> candidate_kinds;
+  /// Of each side's blocks: which do the same, waits of the candidate that give up once included.
+  std::vector<std::uint32_t> reference_kinds, candidate_kinds;
+  /// And which group each is of.
+  std::vector<std::uint32_t> reference_groups, candidate_groups;
+  /// A group of each form, drawn.
+  std::vector<Blocks> examples;
+  bool leaves_out = false;    // Few are so many fewer than all that only they need be run.
   std::uint64_t outputs = 0;  // Elements that blocks of the reference write, those left out too.
   Writers reference_writers, candidate_writers;
 };
 
-/// Nothing where all blocks must be run: where control asks for data, where blocks meet in atomics
-/// or clusters, and where too few would be left out.
+/// Nothing where no block is known to stand for another: where control asks for data, and where
+/// blocks meet in atomics or clusters.
 std::optional<Translation> find_translation(const Sides& sides,
                                             const std::vector<ptx::field::Recipe>& recipes,
                                             const TranslationRequest& request);
@@ -68,9 +73,11 @@ class Translations {
     journal_ = journal;
     question_ = question;
   }
-  /// Null as above.
+  /// Null as above, and where too few would be left out.
   const Translation* of(const Sides& sides, const std::vector<ptx::field::Recipe>& recipes,
                         const TranslationRequest& request);
+  /// What the last point found, whatever is left out.
+  const Translation* last() const { return translation_ ? &*translation_ : nullptr; }
 
  private:
   Journal* journal_ = nullptr;

@@ -63,18 +63,32 @@ void pass(A& archive, Summary::Side& value) {
 }
 
 template <class A>
+void pass(A& archive, Cancellation::Sums& value) {
+  auto& [bits, count] = value;
+  all(archive, bits, count);
+}
+
+template <class A>
+void pass(A& archive, Cancellation& value) {
+  auto& [by_instruction, leftover] = value;
+  all(archive, by_instruction, leftover);
+}
+
+template <class A>
 void pass(A& archive, Summary& value) {
   auto& [exponentials, unguarded, divisors, unsigned_divisors, comparisons, near_ties, winners,
          sentinels, integers, saturations, maxima, logarithms, roots, floors, starts, products,
          unguarded_instruction, divisor_instruction, unguarded_keys, divisor_keys,
          signed_divisor_keys, exponential_instruction, falling_instruction, square_instruction,
-         falling_keys, keys_cut, comparison_keys, thresholds, sides, winner_keys, lemmas, tied,
+         falling_keys, bounded_instruction, bounding_keys, cancellation, keys_cut, bounds_cut,
+         comparison_keys, thresholds, sides, winner_keys, lemmas, tied,
          largest, smallest] = value;
   all(archive, exponentials, unguarded, divisors, unsigned_divisors, comparisons, near_ties,
       winners, sentinels, integers, saturations, maxima, logarithms, roots, floors, starts,
       products, unguarded_instruction, divisor_instruction, unguarded_keys, divisor_keys,
       signed_divisor_keys, exponential_instruction, falling_instruction, square_instruction,
-      falling_keys, keys_cut, comparison_keys, thresholds, sides, winner_keys, lemmas, tied,
+      falling_keys, bounded_instruction, bounding_keys, cancellation, keys_cut, bounds_cut,
+      comparison_keys, thresholds, sides, winner_keys, lemmas, tied,
       largest, smallest);
 }
 

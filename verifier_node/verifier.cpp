@@ -47,6 +47,17 @@ bool one_text(const Sides& sides) {
          ptx::normal_form(*sides.reference.module) == ptx::normal_form(*sides.candidate.module);
 }
 
+/// Without keys, which are of one point: they are compared there.
+ptx::field::Summary counts_of(ptx::field::Summary summary) {
+  for (auto* keys : {&summary.unguarded_keys, &summary.divisor_keys, &summary.signed_divisor_keys,
+                     &summary.falling_keys, &summary.comparison_keys, &summary.winner_keys,
+                     &summary.bounding_keys})
+    keys->clear();
+  summary.thresholds.clear();
+  summary.sides.clear();
+  return summary;
+}
+
 /// Keys of the candidate that the reference has not.
 std::uint64_t not_among(const std::unordered_set<std::uint64_t>& candidate,
                         const std::unordered_set<std::uint64_t>& reference) {
@@ -191,20 +202,8 @@ void Verifier::take(const PointResult& result, std::uint64_t number) {
   last_runs_ = std::max(last_runs_, result.last_runs);
   steps_ += result.steps;
   blocks_run_ += result.blocks_run;
-  // Keys are of one point: they are compared there.
-  auto counts = [](ptx::field::Summary summary) {
-    summary.unguarded_keys.clear();
-    summary.divisor_keys.clear();
-    summary.signed_divisor_keys.clear();
-    summary.falling_keys.clear();
-    summary.thresholds.clear();
-    summary.comparison_keys.clear();
-    summary.sides.clear();
-    summary.winner_keys.clear();
-    return summary;
-  };
-  reference_.add(counts(result.reference));
-  candidate_.add(counts(result.candidate));
+  reference_.add(counts_of(result.reference));
+  candidate_.add(counts_of(result.candidate));
   unguarded_ += not_among(result.candidate.unguarded_keys, result.reference.unguarded_keys);
   for (std::uint64_t key : result.candidate.divisor_keys)
     unsigned_divisors_ += result.reference.divisor_keys.contains(key) ||
@@ -212,6 +211,7 @@ void Verifier::take(const PointResult& result, std::uint64_t number) {
                               ? 0
                               : 1;
   note_own_windows(result);
+  note_bounds(result);
   note_answers(result);
   for (std::uint64_t key : result.candidate.comparison_keys)
     atoms_ +=
@@ -253,6 +253,19 @@ void Verifier::note_own_windows(const PointResult& result) {
   // Of what the sign is not known there the reference may have said the same otherwise.
   if (reference.square_instruction < 0 && reference.unsigned_divisors == 0)
     take(candidate.square_instruction);
+}
+
+/// What an exponential stays below is the greatest of what the reference takes exponentials of, or
+/// it may be above all of them.
+void Verifier::note_bounds(const PointResult& result) {
+  const ptx::field::Summary &reference = result.reference, &candidate = result.candidate;
+  // Of a reference that takes none a candidate may take none either.
+  if (reference.exponential_instruction < 0) return;
+  if (high_bound_ || reference.bounds_cut || candidate.bounds_cut) return;
+  for (std::uint64_t key : candidate.bounding_keys)
+    if (!reference.bounding_keys.contains(key) && !reference.unguarded_keys.contains(key) &&
+        !reference.falling_keys.contains(key))
+      high_bound_ = candidate.bounded_instruction;
 }
 
 /// Shadows fall on both sides of what an input is compared with, if the contract admits both.
@@ -333,6 +346,7 @@ void Verifier::forget_points() {
   unguarded_ = unsigned_divisors_ = atoms_ = 0;
   unguarded_at_ = divisor_at_ = -1;
   own_window_.reset();
+  high_bound_.reset();
   answers_.clear();
   other_sides_.clear();
   out_of_range_ = false;
@@ -381,6 +395,7 @@ void Verifier::finish_points() {
         "the last block puts together what the others left: " + std::to_string(last_runs_) +
         " of " + std::to_string(last_blocks_) + " blocks were run as the last");
   note(trusts_copies_, "products read what cp.async brought without a fence between the proxies");
+  note(both.bounds_cut, "what exponentials stay below is the maximum of no more than they are of");
   note(both.keys_cut, "divisors and exponentials beyond the first 2097152 were not compared");
 }
 
@@ -444,9 +459,10 @@ Result<Findings> Verifier::run() {
     undecided("unsupported", "there is no block to compare");
     return std::move(findings_);
   }
-  for (auto step : {&Verifier::check_end, &Verifier::evaluate, &Verifier::conclude_obligations,
-                    &Verifier::conclude_pieces, &Verifier::check_late_copies, &Verifier::stress,
-                    &Verifier::conclude_circumstances, &Verifier::conclude_scopes}) {
+  for (auto step :
+       {&Verifier::check_end, &Verifier::evaluate, &Verifier::conclude_obligations,
+        &Verifier::conclude_pieces, &Verifier::conclude_cancellation, &Verifier::check_late_copies,
+        &Verifier::stress, &Verifier::conclude_circumstances, &Verifier::conclude_scopes}) {
     Result<Done> done = (this->*step)();
     if (!done) return done.error();
     if (findings_.decided()) return std::move(findings_);

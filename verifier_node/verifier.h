@@ -17,6 +17,8 @@ class Verifier {
   Result<Findings> run();
 
  private:
+  /// Of the draws of inputs' seeds.
+  static constexpr std::uint64_t seed_stream = 0x5EED;
   /// Warp instructions of a block, where no limit was given.
   static constexpr std::uint64_t steps_most = 200'000'000;
 
@@ -37,6 +39,7 @@ class Verifier {
     return decisions(reference_) + decisions(candidate_) != 0;
   }
   void note_own_windows(const PointResult& result);
+  void note_bounds(const PointResult& result);
   void note_answers(const PointResult& result);
   void finish_points();
   void forget_points();
@@ -54,20 +57,32 @@ class Verifier {
   Result<Done> conclude_frame(const Difference& difference);
   Result<Done> conclude_obligations();
   Result<Done> conclude_pieces();
+  Result<Done> conclude_cancellation();
   Result<Done> conclude_circumstances();
   Result<Done> conclude_scopes();
   Result<Done> check_late_copies();
-  Result<Done> stress();
-  Result<std::optional<Witness>> stress_class(const StressPlan& plan, InputClass input_class,
-                                              std::uint64_t seed);
   Result<std::optional<Witness>> search(const StressPlan& plan);
   Result<std::optional<Witness>> search_sampled();
   Result<std::optional<Witness>> search_stopped(const StoppedBlock& stopped);
-  StressPlan sampled_blocks(std::uint64_t count) const;
   /// The blocks where a difference is looked for.
   StressPlan blocks_of(std::uint64_t reference, std::uint64_t candidate) const;
   void replay_all_blocks();
   std::vector<std::uint64_t> candidate_blocks_of(const std::vector<std::uint64_t>& blocks) const;
+
+  // stress.cpp
+  Result<Done> stress();
+  StressPlan sampled_blocks(std::uint64_t count) const;
+  /// Blocks that are drawn, and then one of each further kind.
+  struct StressChoice {
+    std::vector<StressPlan> plans;
+    std::uint64_t kinds = 0, kinds_left = 0;  // Of blocks of both sides.
+  };
+  StressChoice choose_blocks(std::uint64_t sampled, std::uint64_t most,
+                             std::uint64_t at_once) const;
+  Result<std::optional<Witness>> stress_input(const StressPlan& plan, InputClass input_class,
+                                              std::uint64_t seed);
+  Result<bool> stress_class(InputClass input_class, const StressChoice& choice);
+
   void refute(const Witness& witness, std::string code, std::string reason);
   void undecided(std::string code, std::string reason) {
     findings_.decide("undecided", std::move(code), std::move(reason));
@@ -102,6 +117,8 @@ class Verifier {
   std::int64_t unguarded_at_ = -1, divisor_at_ = -1;
   /// Where the candidate computes what may be great in a window that the reference has not.
   std::optional<std::int64_t> own_window_;
+  /// Where a candidate's exponential stays below more than what the reference takes any of.
+  std::optional<std::int64_t> high_bound_;
   std::uint64_t steps_ = 0, blocks_run_ = 0;
   Translations translations_;
   std::optional<std::optional<Witness>> searched_;  // What search_sampled found.

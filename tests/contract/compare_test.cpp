@@ -81,6 +81,21 @@ TEST_CASE("where no input was NaN or infinite an overflow may end in either") {
   CHECK(specials_of(contract, InputClass::overflow) == Specials::told_apart);
 }
 
+TEST_CASE("where all inputs are great only what is not finite differs") {
+  Contract contract = with_output(Dtype::f32, {2});
+  auto failing = [&](const std::vector<double>& reference, const std::vector<double>& candidate) {
+    return compare(contract, 0, bytes_of(Dtype::f32, reference), bytes_of(Dtype::f32, candidate),
+                   {}, "", Specials::alone)
+        .failing;
+  };
+  CHECK(failing({1, 2}, {3, 4}) == 0);
+  CHECK(failing({HUGE_VAL, NAN}, {3, 4}) == 0);
+  CHECK(failing({NAN, 2}, {1, NAN}) == 0);
+  CHECK(failing({1, 2}, {1, NAN}) == 1);
+  CHECK(failing({1, 2}, {-HUGE_VAL, 2}) == 1);
+  CHECK(specials_of(contract, InputClass::great) == Specials::alone);
+}
+
 TEST_CASE("where the reference overflows somewhere, another order may do so elsewhere") {
   Contract contract = with_output(Dtype::f32, {4});
   auto alike = [&](const std::vector<double>& reference, const std::vector<double>& candidate,
