@@ -245,6 +245,10 @@ bool Machine<D, O>::resolve_tensor(Warp& warp, const Operation& op, unsigned lan
   if (form.reduces) {
     std::optional<Type> type = reduced_type(map.type);
     if (!type) return fails(TrapKind::unsupported, "a reduction of this type of tensor");
+    bool bitwise =
+        op.mode == Mode::bit_and || op.mode == Mode::bit_or || op.mode == Mode::bit_xor;
+    if (bitwise && *type == Type::s64)  // An H200 ends with "illegal instruction".
+      return fails(TrapKind::bad_operand, "a reduction of the bits of s64; u64 has it");
     copy.type = *type;
   }
   std::uint64_t base = run_.shared_base;
@@ -267,11 +271,15 @@ bool Machine<D, O>::resolve_tensor(Warp& warp, const Operation& op, unsigned lan
   } else {
     each_tiled_row(map, first, add);
   }
-  // As the programming guide has it of a box's first corner; witnessed for stores and reductions.
+  // As the programming guide has it of a box's first corner; an H200 ends so for stores and
+  // reductions, and where the bounds of a walk over pixels leave the image.
+  for (unsigned i = 0; columns && i + 2 < map.rank; ++i)
+    negative = negative || map.lower[i] < 0 || map.upper[i] > 0;
   if (stores && negative)
     return fails(TrapKind::bad_operand,
-                 "a copy to a tensor begins before the tensor: what lies outside is left out at the "
-                 "far borders alone");
+                 columns ? "a copy of pixels to a tensor leaves the image"
+                         : "a copy to a tensor begins before the tensor: what lies outside is left "
+                           "out at the far borders alone");
   for (const Piece& piece : copy.pieces)
     if (piece.inside && (piece.global >= run_.buffers[copy.buffer].bytes ||
                          run_.buffers[copy.buffer].bytes - piece.global < piece.bytes))

@@ -67,12 +67,15 @@ TensorPlan across_near_borders(TensorPlan plan, bool im2col) {
 }
 
 /// What goes to a tensor may not touch a negative place there: an H200 takes that for an illegal
-/// instruction, as the programming guide's chapter on tensor maps says of a box's first corner.
-void away_from_near_borders(TensorPlan& plan) {
+/// instruction, as the programming guide's chapter on tensor maps says of a box's first corner. Nor
+/// may a walk over pixels leave the image.
+void keep_within(TensorPlan& plan) {
   for (int& place : plan.first) place = std::max(place, 0);
   for (unsigned i = 0; i + 2 < plan.rank() && plan.map.mode == MapMode::im2col; ++i) {
     plan.map.lower[i] = std::max<std::int16_t>(plan.map.lower[i], 0);
-    plan.first[1 + i] = std::max<int>(plan.first[1 + i], plan.map.lower[i]);
+    plan.map.upper[i] = std::min<std::int16_t>(plan.map.upper[i], 0);
+    int last = static_cast<int>(plan.map.dims[1 + i]) - 1 + plan.map.upper[i];
+    plan.first[1 + i] = std::clamp<int>(plan.first[1 + i], plan.map.lower[i], last);
   }
 }
 
@@ -230,14 +233,14 @@ std::vector<TensorPlan> store_plans(unsigned rank, bool im2col, bool all) {
   if (all && rank > 1) add_swizzles(plans, rank, im2col, false);
   if (all && rank == (im2col ? 4 : 2)) add_types(plans, im2col, rank);
   std::erase_if(plans, [](const TensorPlan& each) { return each.map.nan_fill; });
-  for (TensorPlan& each : plans) away_from_near_borders(each);
+  for (TensorPlan& each : plans) keep_within(each);
   return plans;
 }
 
 std::vector<TensorPlan> reduction_plans(unsigned rank, bool im2col, bool all,
                                         std::string_view operation) {
   using enum MapType;
-  std::vector<MapType> types{u32, u64, s32, s64};
+  std::vector<MapType> types{u32, u64, s32};  // An H200 has no bits of s64.
   if (operation == "add") types = {u32, s32, u64, f32, f64, f16, bf16};
   if (operation == "min" || operation == "max") types = {u32, s32, u64, s64, f16, bf16};
   if (operation == "inc" || operation == "dec") types = {u32};
@@ -251,7 +254,7 @@ std::vector<TensorPlan> reduction_plans(unsigned rank, bool im2col, bool all,
     if (im2col)
       for (unsigned i = 1; i < rank; ++i) plans.back().first[i] = static_cast<int>(i % 2);
   }
-  for (TensorPlan& each : plans) away_from_near_borders(each);
+  for (TensorPlan& each : plans) keep_within(each);
   return plans;
 }
 
