@@ -33,8 +33,8 @@ TensorMap tensor(unsigned rank, MapType type) {
   return map;
 }
 
-/// An H200 takes a copy whose first element does not lie 16 bytes or a multiple from the row's first
-/// for an illegal instruction, outside of the tensor too; so places in a row are counted in these.
+/// A copy whose first element is not a multiple of 16 bytes from the row's first is an illegal
+/// instruction to an H200, outside of the tensor too; so places in a row are counted in these.
 int granule(const TensorMap& map) { return static_cast<int>(16 / map.element_bytes()); }
 
 TensorPlan with(TensorPlan plan, const std::string& variant) {
