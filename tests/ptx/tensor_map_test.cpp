@@ -2,6 +2,7 @@
 // the host refuses to encode.
 
 #include <numeric>
+#include <tuple>
 
 #include "tests/ptx/launch.h"
 
@@ -101,36 +102,85 @@ TEST_CASE("a box may be filled with NaN where it is outside") {
   TensorMap map = map_of(MapSwizzle::none);
   map.nan_fill = true;
   Launched launch = launched(map);
-  launch.watch(load_text(-1, 0));
+  launch.watch(load_text(-4, 0));
   no_trap(launch);
-  CHECK(launch.get<float>(0)[0] != launch.get<float>(0)[0]);
-  CHECK(launch.get<float>(0)[1] == 1.0f);
+  CHECK(launch.get<float>(0)[3] != launch.get<float>(0)[3]);
+  CHECK(launch.get<float>(0)[4] == 1.0f);
 }
 
-TEST_CASE("a tensor store leaves out what is outside") {
-  const std::string text = module_text(
+TEST_CASE("a box that begins within 16 bytes of a row is a trap, also where all is outside") {
+  for (auto [x, y, good] : {std::tuple{4, 1, true}, {3, 1, false}, {-3, 0, false}, {-4, 0, true},
+                            {1000, 0, true}, {1001, 0, false}}) {
+    INFO(x << ", " << y);
+    Launched launch = launched(map_of(MapSwizzle::none));
+    launch.watch(load_text(x, y));
+    if (good) {
+      no_trap(launch);
+      continue;
+    }
+    REQUIRE(launch.result.trap);
+    CHECK(launch.result.trap->kind == TrapKind::misaligned);
+    CHECK(launch.result.trap->what.find("16 bytes") != std::string::npos);
+  }
+}
+
+/// All threads fill shared memory, and thread 0 stores it as a box.
+std::string store_text(int x, int y) {
+  return module_text(
       ".visible .entry test(.param .u64 p0, .param .u64 p1, .param .align 64 .b8 map[128])\n{\n"
       ".reg .b64 %m; .reg .b32 %tid, %s, %x, %y; .reg .f32 %v; .reg .pred %p;\n"
       ".shared .align 1024 .b8 data[512];\n"
       "mov.u32 %tid, %tid.x;\nmov.b64 %m, map;\ncvta.param.u64 %m, %m;\n"
       "setp.eq.u32 %p, %tid, 0;\nmov.u32 %s, data;\nmad.lo.u32 %s, %tid, 4, %s;\n"
       "mov.f32 %v, 0f42C80000;\nst.shared.f32 [%s], %v;\nfence.proxy.async.shared::cta;\n"
-      "bar.sync 0;\nmov.u32 %x, 20;\nmov.u32 %y, 10;\n"
+      "bar.sync 0;\nmov.u32 %x, " +
+      std::to_string(x) + ";\nmov.u32 %y, " + std::to_string(y) +
+      ";\n"
       "@%p cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%m, {%x, %y}], [data];\n"
       "@%p cp.async.bulk.commit_group;\n@%p cp.async.bulk.wait_group 0;\nret;\n}\n");
+}
+
+/// The same as a reduction.
+std::string reduction_text(int x, int y, const std::string& operation) {
+  std::string text = store_text(x, y);
+  text.replace(text.find("cp.async.bulk.tensor.2d.global.shared::cta.tile"), 47,
+               "cp.reduce.async.bulk.tensor.2d.global.shared::cta." + operation + ".tile");
+  return text;
+}
+
+TEST_CASE("a tensor store leaves out what is outside at the far borders") {
   Launched launch = launched(map_of(MapSwizzle::none));
-  launch.watch(text);
+  launch.watch(store_text(20, 10));
   no_trap(launch);
   auto tensor = launch.get<float>(1);
   for (std::uint32_t i = 0; i < width * height; ++i)
     CHECK(tensor[i] == (i / width >= 10 && i % width >= 20 ? 100.0f : static_cast<float>(i + 1)));
-  std::string adds = text;
-  std::size_t at = adds.find("cp.async.bulk.tensor.2d.global.shared::cta.tile");
-  adds.replace(at, 47, "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile");
   Launched sum = launched(map_of(MapSwizzle::none));
-  sum.watch(adds);
+  sum.watch(reduction_text(20, 10, "add"));
   no_trap(sum);
   CHECK(sum.get<float>(1)[11 * width + 30] == 100.0f + static_cast<float>(11 * width + 31));
+}
+
+TEST_CASE("a store and a reduction that begin before the tensor are traps") {
+  for (auto [x, y] : {std::pair{-4, 0}, {0, -1}})
+    for (const std::string& text : {store_text(x, y), reduction_text(x, y, "add")}) {
+      Launched launch = launched(map_of(MapSwizzle::none));
+      launch.watch(text);
+      REQUIRE(launch.result.trap);
+      CHECK(launch.result.trap->kind == TrapKind::bad_operand);
+      CHECK(launch.result.trap->what.find("before the tensor") != std::string::npos);
+    }
+}
+
+TEST_CASE("bits of s64 are not reduced into a tensor, those of u64 are") {
+  for (MapType type : {MapType::u64, MapType::s64}) {
+    TensorMap map = map_of(MapSwizzle::none);
+    map.type = type;
+    map.dims[0] /= 2, map.box[0] /= 2;
+    Launched launch = launched(map);
+    launch.watch(reduction_text(0, 0, "or"));
+    CHECK(launch.result.trap.has_value() == (type == MapType::s64));
+  }
 }
 
 TEST_CASE("im2col brings pixels in order, with an offset that may leave the image") {
