@@ -49,6 +49,30 @@ std::string load_text(int x, int y) {
       "st.global.u32 [%out], %v;\nret;\n}\n");
 }
 
+/// All threads fill shared memory, and thread 0 stores it as a box.
+std::string store_text(int x, int y) {
+  return module_text(
+      ".visible .entry test(.param .u64 p0, .param .u64 p1, .param .align 64 .b8 map[128])\n{\n"
+      ".reg .b64 %m; .reg .b32 %tid, %s, %x, %y; .reg .f32 %v; .reg .pred %p;\n"
+      ".shared .align 1024 .b8 data[512];\n"
+      "mov.u32 %tid, %tid.x;\nmov.b64 %m, map;\ncvta.param.u64 %m, %m;\n"
+      "setp.eq.u32 %p, %tid, 0;\nmov.u32 %s, data;\nmad.lo.u32 %s, %tid, 4, %s;\n"
+      "mov.f32 %v, 0f42C80000;\nst.shared.f32 [%s], %v;\nfence.proxy.async.shared::cta;\n"
+      "bar.sync 0;\nmov.u32 %x, " +
+      std::to_string(x) + ";\nmov.u32 %y, " + std::to_string(y) +
+      ";\n"
+      "@%p cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%m, {%x, %y}], [data];\n"
+      "@%p cp.async.bulk.commit_group;\n@%p cp.async.bulk.wait_group 0;\nret;\n}\n");
+}
+
+/// The same as a reduction.
+std::string reduction_text(int x, int y, const std::string& operation) {
+  std::string text = store_text(x, y);
+  text.replace(text.find("cp.async.bulk.tensor.2d.global.shared::cta.tile"), 47,
+               "cp.reduce.async.bulk.tensor.2d.global.shared::cta." + operation + ".tile");
+  return text;
+}
+
 std::vector<float> counted(std::size_t count) {
   std::vector<float> values(count);
   std::iota(values.begin(), values.end(), 1.0f);
@@ -122,30 +146,6 @@ TEST_CASE("a box that begins within 16 bytes of a row is a trap, also where all 
     CHECK(launch.result.trap->kind == TrapKind::misaligned);
     CHECK(launch.result.trap->what.find("16 bytes") != std::string::npos);
   }
-}
-
-/// All threads fill shared memory, and thread 0 stores it as a box.
-std::string store_text(int x, int y) {
-  return module_text(
-      ".visible .entry test(.param .u64 p0, .param .u64 p1, .param .align 64 .b8 map[128])\n{\n"
-      ".reg .b64 %m; .reg .b32 %tid, %s, %x, %y; .reg .f32 %v; .reg .pred %p;\n"
-      ".shared .align 1024 .b8 data[512];\n"
-      "mov.u32 %tid, %tid.x;\nmov.b64 %m, map;\ncvta.param.u64 %m, %m;\n"
-      "setp.eq.u32 %p, %tid, 0;\nmov.u32 %s, data;\nmad.lo.u32 %s, %tid, 4, %s;\n"
-      "mov.f32 %v, 0f42C80000;\nst.shared.f32 [%s], %v;\nfence.proxy.async.shared::cta;\n"
-      "bar.sync 0;\nmov.u32 %x, " +
-      std::to_string(x) + ";\nmov.u32 %y, " + std::to_string(y) +
-      ";\n"
-      "@%p cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%m, {%x, %y}], [data];\n"
-      "@%p cp.async.bulk.commit_group;\n@%p cp.async.bulk.wait_group 0;\nret;\n}\n");
-}
-
-/// The same as a reduction.
-std::string reduction_text(int x, int y, const std::string& operation) {
-  std::string text = store_text(x, y);
-  text.replace(text.find("cp.async.bulk.tensor.2d.global.shared::cta.tile"), 47,
-               "cp.reduce.async.bulk.tensor.2d.global.shared::cta." + operation + ".tile");
-  return text;
 }
 
 TEST_CASE("a tensor store leaves out what is outside at the far borders") {
