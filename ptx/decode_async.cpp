@@ -217,7 +217,8 @@ bool Decoder::bulk_copy(const FormMatch& match) {
   if (tensor && !tile_fits(form)) return false;
   unsigned width = tensor ? 8 : cell_bytes(match.form.type);
   std::array<Slot, 3> work;
-  if (form.reduces)
+  bool computes = form.reduces || (tensor && !stores);  // Elements of tf32 are rounded.
+  if (computes)
     for (Slot& slot : work) slot = scratch(width);
   Slot landing = scratch(8);
   Operation& op = emit_async(match.effect, match, std::move(form));
@@ -225,8 +226,9 @@ bool Decoder::bulk_copy(const FormMatch& match) {
   op.source = from;
   op.space = global && !stores && !has("shared::cluster") ? Space::shared : Space::cluster;
   op.fixed[3] = landing;
-  if (program_.async_forms.back().reduces) {
+  if (computes)
     op.places = {work[0].place, work[0].place, work[1].place, work[2].place, work[2].place};
+  if (program_.async_forms.back().reduces) {
     for (std::size_t i = 0; i < reductions.size(); ++i)
       if (has(reductions[i])) op.mode = reduction_modes[i];
   }

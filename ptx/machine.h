@@ -349,6 +349,7 @@ class Machine {
     std::uint64_t bytes = 0;  // That the mbarrier is told of.
     std::uint64_t from = 0;   // Of a copy within the cluster: the source's offset.
     bool nan_fill = false, unknown_fill = false;  // Of what is not inside; else zeros.
+    bool rounds = false;                          // To tf32, what goes to shared memory.
     Type type = Type::b32;                        // Of a reduction.
     unsigned element_bytes = 1;
     std::uint16_t byte_mask = 0xFFFF;
@@ -367,6 +368,7 @@ class Machine {
   void carry_out_bulk(const BulkCopy& copy);
   void move_piece(const BulkCopy& copy, const Piece& piece, std::uint32_t rank);
   void combine_piece(const BulkCopy& copy, const Piece& piece, Region& to, std::uint64_t offset);
+  void round_piece(const BulkCopy& copy, const Piece& piece, Region& shared);
   void tell_bulk(const BulkCopy& copy);
   void tell_completion(const Operation& op, unsigned lane, std::uint64_t key);
   void tell_pieces(const BulkCopy& copy, Space space, std::uint32_t rank, AccessKind kind);

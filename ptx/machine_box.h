@@ -242,6 +242,7 @@ bool Machine<D, O>::resolve_tensor(Warp& warp, const Operation& op, unsigned lan
   copy.buffer = tensor.buffer;
   copy.nan_fill = map.nan_fill;
   copy.element_bytes = map.element_bytes();
+  copy.rounds = !stores && (map.type == MapType::tf32 || map.type == MapType::tf32_ftz);
   if (form.reduces) {
     std::optional<Type> type = reduced_type(map.type);
     if (!type) return fails(TrapKind::unsupported, "a reduction of this type of tensor");

@@ -221,9 +221,9 @@ void Machine<D, O>::move_piece(const BulkCopy& copy, const Piece& piece, std::ui
   if (!piece.inside) {
     if (copy.unknown_fill) return d_.poison(shared, piece.shared, piece.bytes);
     if (!copy.nan_fill) return d_.zero(shared, piece.shared, piece.bytes);
-    std::uint64_t nan = copy.element_bytes == 2 ? 0x7FFF : 0x7FFFFFFF;
+    // The same 16 bits for every type.
     for (unsigned i = 0; i < piece.bytes; i += copy.element_bytes)
-      d_.poke(shared, piece.shared + i, copy.element_bytes, nan);
+      d_.poke(shared, piece.shared + i, copy.element_bytes, 0x7FF7'7FF7'7FF7'7FF7);
     return;
   }
   if (copy.form->reduces) return combine_piece(copy, piece, shared, piece.shared);
@@ -231,6 +231,25 @@ void Machine<D, O>::move_piece(const BulkCopy& copy, const Piece& piece, std::ui
                      ? *blocks_[copy.warp / warps_each_].shared
                      : d_.buffer(copy.buffer);
   d_.transfer(shared, piece.shared, from, piece.global, piece.bytes);
+  if (copy.rounds) round_piece(copy, piece, shared);
+}
+
+/// A tensor of tf32 loses what tf32 has no room for, to nearest, on its way into shared memory.
+template <class D, class O>
+void Machine<D, O>::round_piece(const BulkCopy& copy, const Piece& piece, Region& shared) {
+  constexpr unsigned bytes = 4;
+  Form form;
+  form.type = Type::tf32;
+  Spot place = copy.op->places[1];
+  Cell cell = Slot{place, bytes}.cell(copy.lane);
+  Lanes& lanes = warps_[copy.warp].lanes;
+  for (unsigned i = 0; i < piece.bytes; i += bytes) {
+    d_.read(shared, piece.shared + i, lanes, cell, bytes);
+    auto value = detail::load_value<D, Type::f32>(d_, lanes, place, copy.lane);
+    detail::store_value<D, Type::tf32>(d_, lanes, place, copy.lane,
+                                       convert<Type::tf32>(form, value));
+    d_.write(shared, piece.shared + i, lanes, cell, bytes);
+  }
 }
 
 /// A reduction is the atomic's, element by element.
@@ -255,7 +274,9 @@ void Machine<D, O>::combine_piece(const BulkCopy& copy, const Piece& piece, Regi
       if (d_.reduce(to, offset + i, warp.lanes, op, copy.lane)) continue;
     }
     d_.read(to, offset + i, warp.lanes, cell(1), bytes);
-    combine(warp.lanes, op, copy.lane, true);
+    // What reduces into a tensor by its map keeps subnormals of f32, other bulk copies do not.
+    bool flush = copy.type != Type::f32 || copy.form->tile == AsyncForm::Tile::none;
+    combine(warp.lanes, op, copy.lane, flush);
     d_.write(to, offset + i, warp.lanes, cell(2), bytes);
   }
 }
