@@ -346,6 +346,15 @@ PointOptions options_of(const Plan& plan, const PointRequest& request) {
 
 }  // namespace
 
+Result<Done> recall_translation(const Sides& sides, const Plan& plan, const PointRequest& request) {
+  std::vector<std::string> sampled;
+  Result<std::vector<Recipe>> recipes =
+      recipes_of(*sides.contract, request.seed, request.point, sampled, plan.symbolic);
+  if (!recipes) return recipes.error();
+  translation_of(sides, request, *recipes);
+  return Done{};
+}
+
 Result<PointResult> run_point(const Sides& sides, const Plan& plan, const PointRequest& request) {
   std::vector<std::string> sampled;
   Result<std::vector<Recipe>> recipes =

@@ -63,5 +63,8 @@ struct PointRequest {
 };
 
 Result<PointResult> run_point(const Sides& sides, const Plan& plan, const PointRequest& request);
+/// For a point that a journal holds: which blocks are alike is asked of it as the point did, since
+/// later steps choose blocks by that.
+Result<Done> recall_translation(const Sides& sides, const Plan& plan, const PointRequest& request);
 
 }  // namespace lathe::verifier_node

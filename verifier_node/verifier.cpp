@@ -155,7 +155,7 @@ Result<Done> Verifier::one_point(std::uint64_t number, PointResult& result) {
     if (std::optional<PointUnit> known = read_unit<PointUnit>(*bytes)) {
       result = std::move(known->result);
       findings_.sampled = std::move(known->sampled);
-      return Done{};
+      return recall_translation(sides_, plan_, request);
     }
   Result<Done> done = run_one_point(request, result);
   bool good = done && !result.difference && !result.stopped && result.races.empty();
