@@ -128,28 +128,25 @@ caf::result<std::string> renew(Self self, const std::string& node,
   return ask_of_lease(self, held, Renew{node, held.item, held.token});
 }
 
+/// What a message holds itself, or what was put on the shelf before it.
+std::optional<std::string> bytes_of(Self self, const std::string& small, const Digest& blob) {
+  return blob == Digest{} ? std::optional(small) : self->state.settings.take(blob);
+}
+
 caf::result<std::string> note(Self self, const std::string& node,
                               const cluster::NoteMessage& message) {
-  std::string unit = message.unit;
-  if (message.blob != Digest{}) {
-    std::optional<std::string> blob = self->state.settings.take(message.blob);
-    if (!blob) return refusal("the unit's bytes are not here", 200);
-    unit = *std::move(blob);
-  }
+  std::optional<std::string> unit = bytes_of(self, message.unit, message.blob);
+  if (!unit) return refusal("the unit's bytes are not here", 200);
   return ask_of_lease(self, {message.item, message.token},
                       Note{node, message.item, message.token,
-                           std::make_shared<const std::string>(std::move(unit))});
+                           std::make_shared<const std::string>(*std::move(unit))});
 }
 
 caf::result<std::string> take_result(Self self, const std::string& node,
                                      const cluster::ResultMessage& message) {
-  std::string bytes = message.reply;
-  if (message.blob != Digest{}) {
-    std::optional<std::string> blob = self->state.settings.take(message.blob);
-    if (!blob) return refusal("the result's bytes are not here", 200);
-    bytes = *std::move(blob);
-  }
-  Result<WorkReply> reply = decode_reply(bytes);
+  std::optional<std::string> bytes = bytes_of(self, message.reply, message.blob);
+  if (!bytes) return refusal("the result's bytes are not here", 200);
+  Result<WorkReply> reply = decode_reply(*bytes);
   if (!reply) return refusal("the result does not read: " + reply.error().what);
   auto promise = self->make_response_promise<Promise>();
   self->request(self->state.dispatcher, dispatcher_wait_max,

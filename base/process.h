@@ -23,7 +23,7 @@ struct ProcessLimits {
   std::uint64_t output_bytes = 64ull << 20;
   const std::atomic<bool>* stop = nullptr;  // Once true, the group is killed as at a limit.
   /// Is given standard output as it comes; ProcessEnd::out then stays empty.
-  std::function<void(std::string_view)> take_out;
+  std::function<void(std::string_view)> take_out = nullptr;
 };
 
 struct ProcessEnd {

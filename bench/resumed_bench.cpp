@@ -14,9 +14,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
+#include "bench/alternative.h"
 #include "verifier_node/journal.h"
 #include "verifier_node/verify.h"
 
@@ -24,27 +23,6 @@ namespace lathe {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string text_of(const fs::path& path) {
-  std::ifstream in(path);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-Launch launch_of(Launch launch, const std::string& toml) {
-  auto triple = [&](const char* key, std::array<std::uint32_t, 3>& out) {
-    std::size_t at = toml.find(std::string(key) + " = [");
-    if (at != std::string::npos)
-      std::sscanf(toml.c_str() + toml.find('[', at), "[%u, %u, %u]", &out[0], &out[1], &out[2]);
-  };
-  triple("grid", launch.grid);
-  triple("block", launch.block);
-  std::size_t at = toml.find("dynamic_shared_bytes = ");
-  if (at != std::string::npos)
-    std::sscanf(toml.c_str() + at, "dynamic_shared_bytes = %u", &launch.dynamic_shared_bytes);
-  return launch;
-}
 
 struct Question {
   Contract contract;
@@ -71,9 +49,7 @@ void die_after(double seconds) {
   verifier_node::Options options;
   options.seed = 1;
   options.version = "bench";
-  fs::path toml = question.candidate;
-  options.candidate_launch =
-      launch_of(question.contract.launch, text_of(toml.replace_extension(".toml")));
+  options.candidate_launch = launch_beside(question.contract, question.candidate);
   if (notes)
     options.journal = std::make_shared<verifier_node::Journal>([out](const std::string& unit) {
       std::string frame = verifier_node::framed(unit);

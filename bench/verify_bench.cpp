@@ -24,6 +24,7 @@
 
 #include "base/json.h"
 #include "base/process.h"
+#include "bench/alternative.h"
 #include "verifier_node/kept.h"
 #include "verifier_node/verify.h"
 
@@ -31,28 +32,6 @@ namespace lathe {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string text_of(const fs::path& path) {
-  std::ifstream in(path);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-/// The [launch] table of a configuration: three keys, one a line.
-Launch launch_of(Launch launch, const std::string& toml) {
-  auto triple = [&](const char* key, std::array<std::uint32_t, 3>& out) {
-    std::size_t at = toml.find(std::string(key) + " = [");
-    if (at != std::string::npos)
-      std::sscanf(toml.c_str() + toml.find('[', at), "[%u, %u, %u]", &out[0], &out[1], &out[2]);
-  };
-  triple("grid", launch.grid);
-  triple("block", launch.block);
-  std::size_t at = toml.find("dynamic_shared_bytes = ");
-  if (at != std::string::npos)
-    std::sscanf(toml.c_str() + at, "dynamic_shared_bytes = %u", &launch.dynamic_shared_bytes);
-  return launch;
-}
 
 struct Answer {
   std::string verdict, reason_code, reason;
@@ -62,12 +41,10 @@ struct Answer {
 
 Answer prove_one(const Contract& contract, const fs::path& file,
                  verifier_node::Options options = {}) {
-  fs::path toml = file;
-  toml.replace_extension(".toml");
   ptx::Parsed reference = ptx::parse(contract.reference, "reference.ptx");
   ptx::Parsed candidate = ptx::parse(text_of(file), file.string());
   options.seed = 1;
-  options.candidate_launch = launch_of(contract.launch, text_of(toml));
+  options.candidate_launch = launch_beside(contract, file);
   std::clock_t begin = std::clock();
   Result<verifier_node::Report> report =
       verifier_node::verify(reference.module, candidate.module, contract, options);

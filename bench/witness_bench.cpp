@@ -104,7 +104,7 @@ bool assemble(Batch& batch, const fs::path& cubin, std::string& refused) {
   while (!batch.kernels.empty()) {
     if (!write_file(source, batch.text())) return false;
     auto end = run_process({"ptxas", "-arch=sm_90a", "-O1", source.string(), "-o", cubin.string()},
-                           "", {std::chrono::minutes(5), 0, 0, 64u << 20, {}, {}});
+                           "", {std::chrono::minutes(5), 0, 0, 64u << 20});
     if (!end) return false;
     if (end->status == 0 && end->signal == 0) return true;
     if (batch.drop(end->err, refused) == 0) {

@@ -246,18 +246,15 @@ bool Machine<D, O>::resolve_tensor(Warp& warp, const Operation& op, unsigned lan
   if (form.reduces) {
     std::optional<Type> type = reduced_type(map.type);
     if (!type) return fails(TrapKind::unsupported, "a reduction of this type of tensor");
-    bool bitwise =
-        op.mode == Mode::bit_and || op.mode == Mode::bit_or || op.mode == Mode::bit_xor;
+    bool bitwise = op.mode == Mode::bit_and || op.mode == Mode::bit_or || op.mode == Mode::bit_xor;
     if (bitwise && *type == Type::s64)  // An H200 ends with "illegal instruction".
       return fails(TrapKind::bad_operand, "a reduction of the bits of s64; u64 has it");
     copy.type = *type;
   }
   std::uint64_t base = run_.shared_base;
   BoxWriter<std::vector<Piece>> writer(map, at.offset + base, base, copy.pieces);
-  bool negative = false;
   auto add = [&](const std::array<std::int64_t, 5>& now) {
     bool inside = true;
-    for (unsigned i = 0; i < map.rank; ++i) negative = negative || now[i] < 0;
     std::uint64_t offset = tensor.offset;
     for (unsigned i = 1; i < map.rank; ++i) {
       inside = inside && now[i] >= 0 && now[i] < std::int64_t{map.dims[i]};
@@ -274,9 +271,11 @@ bool Machine<D, O>::resolve_tensor(Warp& warp, const Operation& op, unsigned lan
   }
   // As the programming guide has it of a box's first corner; an H200 ends so for stores and
   // reductions, and where the bounds of a walk over pixels leave the image.
+  bool leaves =
+      std::any_of(first.begin(), first.end(), [](std::int64_t place) { return place < 0; });
   for (unsigned i = 0; columns && i + 2 < map.rank; ++i)
-    negative = negative || map.lower[i] < 0 || map.upper[i] > 0;
-  if (stores && negative)
+    leaves = leaves || map.lower[i] < 0 || map.upper[i] > 0;
+  if (stores && leaves)
     return fails(TrapKind::bad_operand,
                  columns ? "a copy of pixels to a tensor leaves the image"
                          : "a copy to a tensor begins before the tensor: what lies outside is left "

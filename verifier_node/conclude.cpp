@@ -9,7 +9,6 @@
 #include "ptx/trap_place.h"
 #include "verifier_node/binding.h"
 #include "verifier_node/circumstances.h"
-#include "verifier_node/name_text.h"
 #include "verifier_node/precision.h"
 #include "verifier_node/verifier.h"
 

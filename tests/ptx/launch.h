@@ -136,4 +136,25 @@ inline std::string body_text(const std::string& registers, const std::string& li
                      target, version);
 }
 
+/// A text with one piece replaced, which must be there.
+inline std::string edited(std::string text, const std::string& from, const std::string& to) {
+  std::size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+/// It ran to its end, and the order observer found nothing.
+inline void no_fault(const Launched& launch) {
+  INFO((launch.result.trap ? print(*launch.result.trap) : ""));
+  REQUIRE_FALSE(launch.result.trap);
+  for (const OrderFinding& finding : launch.findings)
+    FAIL_CHECK(name_of(finding.kind)
+               << " at " << finding.address << " by " << finding.first.instruction << ", "
+               << finding.second.instruction);
+}
+
+inline bool ends(const Launched& launch, TrapKind kind) {
+  return launch.result.trap && launch.result.trap->kind == kind;
+}
+
 }  // namespace lathe::ptx

@@ -14,12 +14,6 @@ const std::string registers =
     ".reg .b32 %v, %w, %s, %rank; .reg .b64 %a, %g; .reg .b128 %answer; .reg .pred %p, %q, %r;\n"
     ".shared .align 16 .b8 data[32];\n.shared .align 8 .b64 bar;\n";
 
-std::string edited(std::string text, const std::string& from, const std::string& to) {
-  std::size_t at = text.find(from);
-  REQUIRE(at != std::string::npos);
-  return text.replace(at, from.size(), to);
-}
-
 std::string text_of(const std::string& lines) {
   return body_text(registers, lines, "sm_100a", "8.7");
 }
@@ -35,16 +29,6 @@ Launched launched(const std::string& lines, AsyncSchedule schedule = AsyncSchedu
   launch.request.schedule = schedule;
   launch.watch(text_of(lines));
   return launch;
-}
-
-void no_fault(const Launched& launch) {
-  INFO((launch.result.trap ? print(*launch.result.trap) : ""));
-  REQUIRE_FALSE(launch.result.trap);
-  for (const OrderFinding& finding : launch.findings) FAIL_CHECK(name_of(finding.kind));
-}
-
-bool ends(const Launched& launch, TrapKind kind) {
-  return launch.result.trap && launch.result.trap->kind == kind;
 }
 
 const std::string begin =

@@ -14,12 +14,6 @@ const std::string registers =
     ".reg .b32 %v, %s, %n, %i; .reg .b64 %w, %g; .reg .pred %p, %q;\n"
     ".shared .align 128 .b8 data[1024];\n.shared .align 8 .b64 bar;\n";
 
-std::string edited(std::string text, const std::string& from, const std::string& to) {
-  std::size_t at = text.find(from);
-  REQUIRE(at != std::string::npos);
-  return text.replace(at, from.size(), to);
-}
-
 Launched launched(const std::string& lines, const std::string& version = "8.7",
                   const std::string& target = "sm_90a",
                   AsyncSchedule schedule = AsyncSchedule::at_issue) {
@@ -32,16 +26,6 @@ Launched launched(const std::string& lines, const std::string& version = "8.7",
   launch.request.schedule = schedule;
   launch.watch(body_text(registers, lines, target, version));
   return launch;
-}
-
-void no_fault(const Launched& launch) {
-  INFO((launch.result.trap ? print(*launch.result.trap) : ""));
-  REQUIRE_FALSE(launch.result.trap);
-  for (const OrderFinding& finding : launch.findings) FAIL_CHECK(name_of(finding.kind));
-}
-
-bool ends(const Launched& launch, TrapKind kind) {
-  return launch.result.trap && launch.result.trap->kind == kind;
 }
 
 /// Each thread writes its word; the first zeros 40 bytes from byte 16 on.

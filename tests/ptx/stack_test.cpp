@@ -8,12 +8,6 @@ namespace {
 const std::string registers =
     ".reg .b64 %s, %a, %b, %n, %x;\n.reg .b32 %v, %w;\n.reg .pred %p, %q;\n";
 
-std::string edited(std::string text, const std::string& from, const std::string& to) {
-  std::size_t at = text.find(from);
-  REQUIRE(at != std::string::npos);
-  return text.replace(at, from.size(), to);
-}
-
 Launched launched(const std::string& text) {
   Launched launch;
   launch.add(std::vector<std::uint32_t>(64));

@@ -85,14 +85,6 @@ const std::string cluster_sync = "barrier.cluster.arrive.aligned;\nbarrier.clust
 const std::string wait =
     "WAIT: mbarrier.try_wait.parity.shared::cta.b64 %q, [bar], 0;\n@!%q bra WAIT;\n";
 
-void no_fault(const Launched& launch) {
-  INFO((launch.result.trap ? print(*launch.result.trap) : ""));
-  REQUIRE(!launch.result.trap);
-  for (const OrderFinding& finding : launch.findings)
-    FAIL_CHECK(name_of(finding.kind)
-               << " by " << finding.first.instruction << ", " << finding.second.instruction);
-}
-
 std::string pair_text(unsigned m) {
   std::uint32_t idesc = 2u << 4 | 1u << 7 | 1u << 10 | 32u / 8 << 17 | m / 16 << 24;
   unsigned rows = m / 2;

@@ -128,15 +128,6 @@ std::string wgmma_text(const Operands& type) {
   return text_of(wgmma_lines(type), ".reg .b32 %d0, %d1, %d2, %d3;\n", "sm_90a");
 }
 
-void no_fault(const Launched& launch) {
-  INFO((launch.result.trap ? print(*launch.result.trap) : ""));
-  REQUIRE(!launch.result.trap);
-  for (const OrderFinding& finding : launch.findings)
-    FAIL_CHECK(name_of(finding.kind)
-               << " at " << finding.address << " by " << finding.first.instruction << ", "
-               << finding.second.instruction);
-}
-
 void check_wgmma(const Operands& type) {
   Launched launch = wgmma_launch(type);
   launch.watch(wgmma_text(type));

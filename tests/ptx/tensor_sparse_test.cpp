@@ -154,6 +154,17 @@ Memory numbered_memory() {
   return memory;
 }
 
+/// A lies in tensor memory, row r all r % 50 bytes; B is one.
+Memory counted_rows() {
+  Memory memory;
+  for (unsigned lane = 0; lane < rows; ++lane)
+    for (unsigned c = 0; c < 8; ++c)
+      memory.tensor[lane * extra_columns + c] = lane % 50 * 0x01010101u;
+  for (unsigned column = 0; column < columns; ++column)
+    for (unsigned k = 0; k < 32; ++k) memory.put(false, column, 8 * k, 1);
+  return memory;
+}
+
 }  // namespace
 
 TEST_CASE("a shift moves eight columns of 32 lanes one row down, and nothing else") {
@@ -170,13 +181,7 @@ TEST_CASE("a shift moves eight columns of 32 lanes one row down, and nothing els
 }
 
 TEST_CASE("a shift comes after the product before it, and before the one behind it") {
-  // A lies in tensor memory, row r all r % 50 bytes; B is one.
-  Memory memory;
-  for (unsigned lane = 0; lane < rows; ++lane)
-    for (unsigned c = 0; c < 8; ++c)
-      memory.tensor[lane * extra_columns + c] = lane % 50 * 0x01010101u;
-  for (unsigned column = 0; column < columns; ++column)
-    for (unsigned k = 0; k < 32; ++k) memory.put(false, column, 8 * k, 1);
+  Memory memory = counted_rows();
   const std::string mma = "@%p tcgen05.mma.cta_group::1.kind::i8 [%t], [%x], %db, %n, ";
   std::string lines = mma + "0;\n@%p tcgen05.shift.cta_group::1.down [%x];\n" + mma + "1;\n";
   std::uint32_t idesc = shape_bits | 2u << 4 | 1u << 7 | 1u << 10 | rows / 16 << 24;
@@ -188,12 +193,7 @@ TEST_CASE("a shift comes after the product before it, and before the one behind 
 }
 
 TEST_CASE("rows of A that are shifted are those one lane before, and the first stays") {
-  Memory memory;
-  for (unsigned lane = 0; lane < rows; ++lane)
-    for (unsigned c = 0; c < 8; ++c)
-      memory.tensor[lane * extra_columns + c] = lane % 50 * 0x01010101u;
-  for (unsigned column = 0; column < columns; ++column)
-    for (unsigned k = 0; k < 32; ++k) memory.put(false, column, 8 * k, 1);
+  Memory memory = counted_rows();
   std::uint32_t idesc = shape_bits | 2u << 4 | 1u << 7 | 1u << 10;
   const std::string mma = "@%p tcgen05.mma.cta_group::1.kind::i8.ashift [%t], [%x], %db, %n, 0;\n";
   auto out = run<std::int32_t>(memory, text_of(memory, idesc | rows / 16 << 24, mma));

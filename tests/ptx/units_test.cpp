@@ -35,12 +35,6 @@ Launched launched(std::uint32_t threads = 128) {
   return launch;
 }
 
-void no_fault(const Launched& launch) {
-  INFO((launch.result.trap ? print(*launch.result.trap) : ""));
-  REQUIRE(!launch.result.trap);
-  for (const OrderFinding& finding : launch.findings) FAIL_CHECK(name_of(finding.kind));
-}
-
 /// The order observer says so, or the bytes were not even there in this schedule.
 bool caught(const Launched& launch, Kind kind) {
   return launch.found(kind) ||

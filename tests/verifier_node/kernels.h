@@ -39,30 +39,10 @@ inline std::vector<std::string> values_of(const std::string& entry, const std::s
   return values;
 }
 
-/// The numbers after `key = [`.
-inline std::vector<std::uint32_t> numbers_of(const std::string& text, const std::string& key) {
-  std::vector<std::uint32_t> numbers;
-  std::size_t at = text.find(key + " = ");
-  if (at == std::string::npos) return numbers;
-  std::string line = text.substr(at, text.find('\n', at) - at);
-  for (char& c : line)
-    if (c < '0' || c > '9') c = ' ';
-  std::istringstream in(line.substr(key.size()));
-  for (std::uint32_t n; in >> n;) numbers.push_back(n);
-  return numbers;
-}
-
 inline Launch launch_of(const Contract& contract, const std::string& toml) {
-  Launch launch = contract.launch;
-  auto triple = [&](const char* key, std::array<std::uint32_t, 3>& out) {
-    auto numbers = numbers_of(toml, key);
-    for (std::size_t i = 0; i < numbers.size() && i < 3; ++i) out[i] = numbers[i];
-  };
-  triple("grid", launch.grid);
-  triple("block", launch.block);
-  if (auto shared = numbers_of(toml, "dynamic_shared_bytes"); !shared.empty())
-    launch.dynamic_shared_bytes = shared[0];
-  return launch;
+  Result<Launch> launch = parse_launch(toml, "alternative.toml", contract.target, contract.launch);
+  if (!launch) FAIL(launch.error().what);
+  return *launch;
 }
 
 inline Contract contract_at(const std::filesystem::path& directory) {

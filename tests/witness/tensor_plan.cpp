@@ -7,9 +7,9 @@
 namespace lathe::ptx::witness {
 namespace {
 
-constexpr std::string_view map_type_names[] = {
-    "u8",  "u16",     "u32", "s32",  "u64",  "s64",     "f16",
-    "f32", "f32.ftz", "f64", "bf16", "tf32", "tf32.ftz"};
+constexpr std::string_view map_type_names[] = {"u8",   "u16",  "u32",     "s32",     "u64",
+                                               "s64",  "f16",  "f32",     "f32.ftz", "f64",
+                                               "bf16", "tf32", "tf32.ftz"};
 constexpr unsigned row_bytes = 160, row_pitch = 176;
 constexpr int past = 1000;
 
@@ -66,6 +66,13 @@ TensorPlan across_near_borders(TensorPlan plan, bool im2col) {
   return with(plan, "across the near borders");
 }
 
+/// By im2col the channels alone are across.
+TensorPlan across_far_borders(const TensorPlan& plan, bool im2col, const std::string& variant) {
+  TensorPlan far = at(plan, variant, above(plan.map));
+  for (unsigned i = 1; im2col && i < plan.rank(); ++i) far.first[i] = static_cast<int>(i % 2);
+  return far;
+}
+
 /// What goes to a tensor may not touch a negative place there: an H200 takes that for an illegal
 /// instruction, as the programming guide's chapter on tensor maps says of a box's first corner. Nor
 /// may a walk over pixels leave the image.
@@ -82,8 +89,8 @@ void keep_within(TensorPlan& plan) {
 void add_swizzles(std::vector<TensorPlan>& plans, unsigned rank, bool im2col, bool places) {
   for (MapSwizzle swizzle : {MapSwizzle::bytes32, MapSwizzle::bytes64, MapSwizzle::bytes128}) {
     std::string bytes = std::to_string(16u << static_cast<unsigned>(swizzle));
-    TensorPlan plan = im2col ? im2col_plan(rank, MapType::f16, swizzle)
-                             : tiled_plan(rank, MapType::f16, swizzle);
+    TensorPlan plan =
+        im2col ? im2col_plan(rank, MapType::f16, swizzle) : tiled_plan(rank, MapType::f16, swizzle);
     plans.push_back(with(plan, "swizzle " + bytes));
     for (unsigned place : {128u, 384u, 640u}) {
       if (!places) continue;
@@ -153,9 +160,9 @@ unsigned TensorPlan::box_bytes() const {
 }
 
 Type element_type(MapType type) {
-  constexpr Type types[] = {Type::u8,  Type::u16, Type::u32, Type::s32, Type::u64,  Type::s64,
-                            Type::f16, Type::f32, Type::f32, Type::f64, Type::bf16, Type::f32,
-                            Type::f32};
+  constexpr Type types[] = {Type::u8,   Type::u16, Type::u32, Type::s32, Type::u64,
+                            Type::s64,  Type::f16, Type::f32, Type::f32, Type::f64,
+                            Type::bf16, Type::f32, Type::f32};
   return types[static_cast<std::size_t>(type)];
 }
 
@@ -220,9 +227,7 @@ std::vector<TensorPlan> store_plans(unsigned rank, bool im2col, bool all) {
   std::vector<TensorPlan> plans;
   TensorPlan plan = im2col ? im2col_plan(rank, MapType::u16) : tiled_plan(rank, MapType::u16);
   plans.push_back(plan);
-  plans.push_back(at(plan, "across the far borders", above(plan.map)));
-  if (im2col)
-    for (unsigned i = 1; i < rank; ++i) plans.back().first[i] = static_cast<int>(i % 2);
+  plans.push_back(across_far_borders(plan, im2col, "across the far borders"));
   if (all && im2col) {
     add_walks(plans, rank);
     for (TensorPlan& each : plans) each.offsets.assign(each.offsets.size(), 0);
@@ -250,9 +255,7 @@ std::vector<TensorPlan> reduction_plans(unsigned rank, bool im2col, bool all,
     TensorPlan plan = im2col ? im2col_plan(rank, type) : tiled_plan(rank, type);
     plan.edges = true;
     plans.push_back(with(plan, name_of(type)));
-    plans.push_back(at(plan, name_of(type) + " across the far borders", above(plan.map)));
-    if (im2col)
-      for (unsigned i = 1; i < rank; ++i) plans.back().first[i] = static_cast<int>(i % 2);
+    plans.push_back(across_far_borders(plan, im2col, name_of(type) + " across the far borders"));
   }
   for (TensorPlan& each : plans) keep_within(each);
   return plans;

@@ -216,7 +216,7 @@ bool assembles(const Written& written) {
   if (!write_file(file, text)) return true;
   auto end =
       run_process({"ptxas", "-arch=" + written.target, "-O0", file.string(), "-o", "/dev/null"}, "",
-                  {std::chrono::seconds(5), 0, 0, 64u << 20, {}, {}});
+                  {std::chrono::seconds(5), 0, 0, 64u << 20});
   return !end || end->timed_out || (end->status == 0 && end->signal == 0);
 }
 
@@ -238,7 +238,7 @@ Result<std::vector<std::string>> assembler_takes(const std::vector<const Written
     std::filesystem::path file = scratch.path() / "lines.ptx";
     if (auto done = write_file(file, text); !done) return done.error();
     auto end = run_process({"ptxas", "-arch=" + architecture, file.string(), "-o", "/dev/null"}, "",
-                           {std::chrono::seconds(60), 0, 0, 64u << 20, {}, {}});
+                           {std::chrono::seconds(60), 0, 0, 64u << 20});
     if (!end) return end.error();
     if (end->status == 0 && end->signal == 0) break;
     bool any = false;
