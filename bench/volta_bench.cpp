@@ -12,9 +12,11 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <regex>
 #include <sstream>
 
+#include "base/files.h"
 #include "verifier_node/binding.h"
 #include "verifier_node/kept.h"
 #include "verifier_node/replay.h"
@@ -331,7 +333,29 @@ double cpu_seconds() {
          1e-6 * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
+/// The first kernel that the folder has not, or that has no entry.
+std::optional<Error> missing_kernel(const fs::path& kernels) {
+  const std::string remedy =
+      "KERNELS is crates/volta_bench/kernels of a snapshot of Volta; scripts/volta fetches one";
+  for (const Verdict& verdict : verdicts())
+    for (const Kernel* kernel : {&verdict.reference, &verdict.candidate}) {
+      fs::path path = kernels / kernel->file;
+      Result<std::string> text = read_file(path);
+      if (!text)
+        return Error{Fault::unavailable, "this kernel cannot be read", remedy, {path, 0, 0}};
+      std::size_t entry = text->find(".entry ");
+      if (entry == std::string::npos || text->find('(', entry) == std::string::npos)
+        return Error{Fault::malformed, "this is no kernel: it has no entry", remedy, {path, 0, 0}};
+    }
+  return std::nullopt;
+}
+
 int run(const fs::path& kernels, const std::string& filter) {
+  if (std::optional<Error> error = missing_kernel(kernels)) {
+    std::fprintf(stderr, "volta_bench: %s: %s\nhelp: %s\n", error->place.file.c_str(),
+                 error->what.c_str(), error->remedy.c_str());
+    return error->fault == Fault::malformed ? 65 : 74;
+  }
   std::size_t good = 0, total = 0;
   double begin = cpu_seconds();
   auto kept = std::make_shared<verifier_node::Kept>(kept_bytes_max);

@@ -2,9 +2,12 @@
 
 #include <cstdio>
 #include <map>
+#include <optional>
 
 #include "pipeline/codec.h"
 #include "pipeline/figures.h"
+#include "planner/planner.h"
+#include "store/deeds.h"
 
 namespace lathe::cli {
 namespace {
@@ -68,6 +71,9 @@ std::string not_faster(const Verdict& verdict) {
 Result<std::string> refusals(const store::Store& store, const Digest& contract) {
   auto rows = store.rows<store::VerdictKey>(store::prefix<store::VerdictKey>(contract));
   if (!rows) return rows.error();
+  Result<Contract> kept = store::kept_contract(store, contract);
+  std::optional<Digest> reference_id;
+  if (kept) reference_id = planner::candidate_digest(kept->reference);
   std::map<std::string, std::vector<std::string>> lines;
   for (const auto& [key, record] : *rows) {
     Result<Verdict> verdict = decode_verdict(record.verdict);
@@ -81,7 +87,9 @@ Result<std::string> refusals(const store::Store& store, const Digest& contract) 
     if (verdict->answer == Verdict::Answer::passed)
       line = *candidate ? not_faster(*verdict) : std::string();
     if (line.empty()) continue;
-    std::string who = *candidate ? (*candidate)->family : "decoy";
+    std::string who = *candidate                      ? (*candidate)->family
+                      : key.candidate == reference_id ? "reference"
+                                                      : "decoy";
     lines[line].push_back(short_hex(key.candidate) + " (" + who + ")");
   }
   std::string text;

@@ -130,11 +130,12 @@ int run_ptx(const PtxRunOptions& options) {
   const Contract& contract = *opened.contract;
   std::optional<InputClass> inputs = class_named(contract, options.inputs);
   if (!inputs)
-    return complain(Error{Fault::malformed,
-                          "the contract has no inputs of class `" + options.inputs + "`",
-                          "declared, zeros, cancellation, ..",
-                          {}},
-                    form);
+    return complain_with(exit_usage,
+                         Error{Fault::malformed,
+                               "the contract has no inputs of class `" + options.inputs + "`",
+                               "declared, zeros, cancellation, ..",
+                               {}},
+                         form);
   std::vector<Error> errors;
   Result<ptx::Program> program = program_of(options.file, contract, errors);
   if (!errors.empty()) return complain(errors, form);

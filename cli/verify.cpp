@@ -183,9 +183,11 @@ void print_witness(const Json& witness) {
 void print_figures(const Json& said) {
   if (auto found = said.find("witness"); found != said.end()) print_witness(*found);
   if (auto found = said.find("scope"); found != said.end())
-    std::printf("blocks %llu of %llu, outputs compared %llu, points %llu\n",
-                number(*found, "blocks"), number(*found, "blocks_total"),
-                number(*found, "outputs_compared"), number(*found, "points"));
+    std::printf(
+        "blocks %llu of %llu, outputs compared %llu, points %llu, blocks on stress inputs %llu\n",
+        number(*found, "blocks"), number(*found, "blocks_total"),
+        number(*found, "outputs_compared"), number(*found, "points"),
+        number(*found, "stress_blocks"));
   if (auto found = said.find("bound"); found != said.end() && said["verdict"] == "proved")
     std::printf("bound: failure probability %.3g (degree %llu, primes of %llu bits%s)\n",
                 found->value("failure_probability", 1.0), number(*found, "degree"),

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
+#include <string_view>
 
 #include "base/random.h"
 #include "ptx/trap_place.h"
@@ -32,6 +34,23 @@ bool joins_blocks(const Contract& contract, const Subject& subject) {
 void Verifier::refute(const Witness& witness, std::string code, std::string reason) {
   findings_.witness = witness;
   findings_.decide("refuted", std::move(code), std::move(reason));
+}
+
+/// By an input that was found: a difference for this reason, or what else the input has it do.
+void Verifier::refute_by_input(const Witness& witness, std::string of_value) {
+  static const std::map<std::string_view, std::string_view> deeds{
+      {"bounds", "accesses memory outside of its buffers"},
+      {"frame", "writes what it must leave as it is"},
+      {"race", "has accesses without an order"},
+      {"deadlock", "waits for what never comes"},
+      {"fault", "ends in a fault"}};
+  auto deed = deeds.find(witness.kind);
+  if (deed != deeds.end()) {
+    of_value = "on inputs of class " + witness.input_class + " it " + std::string(deed->second);
+    if (!witness.candidate_lines.empty())
+      of_value += " (line " + std::to_string(witness.candidate_lines.front()) + ")";
+  }
+  refute(witness, witness.kind, std::move(of_value));
 }
 
 std::string Verifier::name_of_element(const Difference& difference) const {
@@ -125,7 +144,7 @@ Result<Done> Verifier::conclude_stopped(const StoppedBlock& stopped) {
       Result<std::optional<Witness>> witness = search_stopped(stopped);
       if (!witness) return witness.error();
       if (*witness) {
-        refute(**witness, (*witness)->kind, "it differs from the reference on exact bits: " + text);
+        refute_by_input(**witness, "it differs from the reference on exact bits: " + text);
         return Done{};
       }
     }
@@ -251,7 +270,7 @@ Result<Done> Verifier::conclude_difference(const Difference& difference) {
   Result<std::optional<Witness>> witness = search(plan);
   if (!witness) return witness.error();
   if (*witness) {
-    refute(**witness, (*witness)->kind, element + " differs");
+    refute_by_input(**witness, element + " differs");
     return Done{};
   }
   if (difference.kind == Kind::undefined) {
@@ -297,9 +316,9 @@ Result<Done> Verifier::conclude_obligations() {
                       : unsigned_divisors_ != 0 ? "it divides by what may be zero"
                       : unguarded_ != 0         ? "an exponential has no guard"
                                                 : "all of its exponentials may vanish";
-    refute(**witness, (*witness)->kind,
-           "equal over the reals, but beyond the tolerance on inputs of class " +
-               (*witness)->input_class + "; " + why);
+    refute_by_input(**witness,
+                    "equal over the reals, but beyond the tolerance on inputs of class " +
+                        (*witness)->input_class + "; " + why);
   } else if (unguarded_ != 0) {
     undecided("unguarded", "unguarded exponential" + line(unguarded_at_));
   } else if (high_bound_) {
@@ -363,7 +382,7 @@ Result<Done> Verifier::conclude_pieces() {
                "floats overflow or vanish";
   if (*witness) {
     findings_.set(Check::stress, CheckState::failed);
-    refute(**witness, (*witness)->kind, "equal at the points, but " + why);
+    refute_by_input(**witness, "equal at the points, but " + why);
   } else {
     undecided(new_pieces ? "atom" : "not_witnessed", why);
   }
@@ -405,7 +424,7 @@ Result<Done> Verifier::conclude_cancellation() {
                    std::to_string(std::lround(usual)) + line;
   if (*witness) {
     findings_.set(Check::stress, CheckState::failed);
-    refute(**witness, (*witness)->kind, "equal at the points, but " + why);
+    refute_by_input(**witness, "equal at the points, but " + why);
   } else {
     undecided(leaves ? "not_witnessed" : "precision", why);
   }

@@ -180,9 +180,9 @@ Result<bool> Verifier::stress_class(InputClass input_class, const StressChoice& 
     }
     if (*witness) {
       findings_.set(Check::stress, CheckState::failed);
-      refute(**witness, (*witness)->kind,
-             "equal over the reals, but beyond the tolerance on inputs of class " +
-                 std::string(name_of(input_class)));
+      refute_by_input(**witness,
+                      "equal over the reals, but beyond the tolerance on inputs of class " +
+                          std::string(name_of(input_class)));
       return false;
     }
     blocks += plan.reference_blocks.size();

@@ -84,6 +84,7 @@ class Verifier {
   Result<bool> stress_class(InputClass input_class, const StressChoice& choice);
 
   void refute(const Witness& witness, std::string code, std::string reason);
+  void refute_by_input(const Witness& witness, std::string of_value);
   void undecided(std::string code, std::string reason) {
     findings_.decide("undecided", std::move(code), std::move(reason));
   }

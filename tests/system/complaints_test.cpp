@@ -221,6 +221,29 @@ TEST_CASE("a number below zero is no seed, and nothing runs") {
             .status == 0);
 }
 
+TEST_CASE("a class of inputs that the contract has not is wrong usage") {
+  ProcessEnd end =
+      run_lathe({"ptx", "run", reference, "--contract", small_contract, "--inputs", "nonsense"});
+  CHECK(end.status == usage);
+  has(end.err, "no inputs of class `nonsense`");
+}
+
+TEST_CASE("a verdict says on how many blocks stress inputs were run") {
+  ProcessEnd end = run_lathe({"verify", reference, reference, "--contract", small_contract});
+  CHECK(end.status == 0);
+  has(end.out, "blocks on stress inputs ");
+  CHECK(end.out.find("blocks on stress inputs 0") == std::string::npos);
+}
+
+TEST_CASE("the script of the README says how it is called, and runs nothing for a wrong word") {
+  for (auto [word, status] : {std::pair{"--help", 0}, {"--uptade", usage}, {"--last", usage}}) {
+    auto end = run_process({LATHE_ROOT "/scripts/readme", word}, "", {});
+    REQUIRE(end.has_value());
+    CHECK(end->status == status);
+    has(end->out + end->err, "usage: scripts/readme");
+  }
+}
+
 TEST_CASE("of the flags --cluster and --listen one without the other is wrong usage") {
   ProcessEnd end = run_lathe({"lower", small_contract, "--store", "/nowhere/s", "--cluster", "f"});
   CHECK(end.status == usage);

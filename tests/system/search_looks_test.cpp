@@ -16,6 +16,19 @@ Json valid(const ProcessEnd& end, const std::string& schema) {
   return json;
 }
 
+TEST_CASE("a reference that a gate refuses is listed as the reference") {
+  ContractCopy copy;
+  std::string ptx = text_of(small_contract + "/reference.ptx");
+  ptx.replace(ptx.find("\tret;"), 5, "\ttrap;\n\tret;");
+  copy.write("reference.ptx", ptx);
+  Scratch scratch;
+  std::string store = (scratch.path() / "store").string();
+  run_lathe({"lower", copy.path(), "--store", store, "--rounds", "1", "--quiet"});
+  ProcessEnd end = run_lathe({"frontier", "--store", store});
+  has(end.out, "(reference)");
+  CHECK(end.out.find("(decoy)") == std::string::npos);
+}
+
 TEST_CASE("a run, its frontier, its list and its candidates print documents of their schemas") {
   Scratch scratch;
   std::string store = (scratch.path() / "store").string();

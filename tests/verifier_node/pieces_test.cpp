@@ -37,6 +37,14 @@ TEST_CASE("a detour that stays near is a rounding more, not a matter of range") 
   CHECK(report.reason.find("magnitudes") == std::string::npos);
 }
 
+TEST_CASE("what else a stress input has a candidate do is the reason, not its magnitudes") {
+  Report report = of_total(
+      "\t{\n\t.reg .pred \t%q;\n\tsetp.eq.f32 \t%q, %r48, 0f7F800000;\n\t@%q trap;\n\t}\n");
+  CHECK(report.verdict == "refuted");
+  CHECK(report.reason_code == "fault");
+  CHECK(report.reason.find("on inputs of class overflow it ends in a fault (line ") == 0);
+}
+
 TEST_CASE("one value of the total that gives something else is not proved") {
   Report report = of_total(
       "\t{\n\t.reg .pred \t%q;\n\tsetp.eq.f32 \t%q, %r48, 0f447A2000;\n"
