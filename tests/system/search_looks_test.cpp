@@ -1,5 +1,7 @@
 // What a search prints for machines: each document against its schema, from one small run.
 
+#include "base/digest.h"
+#include "ptx/module.h"
 #include "tests/json_schema.h"
 #include "tests/system/program.h"
 
@@ -25,8 +27,9 @@ TEST_CASE("a reference that a gate refuses is listed as the reference") {
   std::string store = (scratch.path() / "store").string();
   run_lathe({"lower", copy.path(), "--store", store, "--rounds", "1", "--quiet"});
   ProcessEnd end = run_lathe({"frontier", "--store", store});
-  has(end.out, "(reference)");
-  CHECK(end.out.find("(decoy)") == std::string::npos);
+  std::string id = short_hex(sha256(ptx::normal_form(ptx::parse(ptx, "reference.ptx").module)));
+  has(end.out, id + " (reference)");
+  CHECK(end.out.find(id + " (decoy)") == std::string::npos);
 }
 
 TEST_CASE("a run, its frontier, its list and its candidates print documents of their schemas") {

@@ -39,7 +39,7 @@ TEST_CASE("a detour that stays near is a rounding more, not a matter of range") 
 
 TEST_CASE("what else a stress input has a candidate do is the reason, not its magnitudes") {
   Report report = of_total(
-      "\t{\n\t.reg .pred \t%q;\n\tsetp.eq.f32 \t%q, %r48, 0f7F800000;\n\t@%q trap;\n\t}\n");
+      "\t{\n\t.reg .pred \t%q;\n\tsetp.gt.f32 \t%q, %r48, 0f49742400;\n\t@%q trap;\n\t}\n");
   CHECK(report.verdict == "refuted");
   CHECK(report.reason_code == "fault");
   CHECK(report.reason.find("on inputs of class overflow it ends in a fault (line ") == 0);
