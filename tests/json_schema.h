@@ -12,6 +12,7 @@
 
 #include "base/files.h"
 #include "base/json.h"
+#include "tests/places.h"
 
 namespace lathe {
 
@@ -21,7 +22,7 @@ class JsonSchema {
 
   /// docs/json/NAME.schema.json
   static JsonSchema of(const std::string& name) {
-    auto text = read_text(std::string(LATHE_ROOT) + "/docs/json/" + name + ".schema.json");
+    auto text = read_text(std::string(source_folder) + "/docs/json/" + name + ".schema.json");
     return JsonSchema(text ? Json::parse(*text) : Json::object({{"missing", name}}));
   }
 

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/places.h"
+
 namespace lathe {
 namespace {
 
@@ -58,12 +60,12 @@ struct File {
 std::vector<File> sources(const std::vector<std::string>& folders) {
   std::vector<File> files;
   for (const std::string& folder : folders) {
-    fs::path root = fs::path(LATHE_ROOT) / folder;
+    fs::path root = fs::path(source_folder) / folder;
     if (!fs::exists(root)) continue;
     for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root)) {
       std::string extension = entry.path().extension();
       if (!entry.is_regular_file() || (extension != ".h" && extension != ".cpp")) continue;
-      File file{fs::relative(entry.path(), LATHE_ROOT), folder, {}};
+      File file{fs::relative(entry.path(), source_folder), folder, {}};
       std::ifstream in(entry.path());
       for (std::string line; std::getline(in, line);) file.lines.push_back(line);
       files.push_back(std::move(file));

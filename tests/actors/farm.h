@@ -17,11 +17,12 @@
 #include "pipeline/admission.h"
 #include "pipeline/codec.h"
 #include "store/export.h"
+#include "tests/places.h"
 
 namespace lathe::actors::farm {
 
 inline std::shared_ptr<const Contract> contract(const std::string& name = "sum_8x512_fp16_sm_89") {
-  Opened opened = open_contract(std::string(LATHE_ROOT) + "/tests/kernels/contracts/" + name);
+  Opened opened = open_contract(std::string(source_folder) + "/tests/kernels/contracts/" + name);
   INFO((opened.errors.empty() ? std::string() : opened.errors.front().what));
   REQUIRE(opened.contract);
   return opened.contract;

@@ -1,6 +1,7 @@
 // The validator of docs/json/ itself: what it accepts, and each near-miss.
 
 #include "tests/json_schema.h"
+#include "tests/places.h"
 
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -39,7 +40,8 @@ TEST_CASE("a schema with a keyword that is not checked is a complaint") {
 
 TEST_CASE("every shipped schema names itself and demands its schema member") {
   std::size_t count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(LATHE_ROOT "/docs/json")) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(source_folder) + "/docs/json")) {
     Json schema = Json::parse(*read_text(entry.path()));
     INFO(entry.path());
     CHECK(schema["properties"].begin().key() == "schema");

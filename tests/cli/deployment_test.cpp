@@ -10,11 +10,12 @@
 #include "pipeline/admission.h"
 #include "ptx/module.h"
 #include "store/deeds.h"
+#include "tests/places.h"
 
 namespace lathe::cli {
 namespace {
 
-const std::string recorded = LATHE_ROOT "/tests/python/h200/";
+const std::string recorded = std::string(source_folder) + "/tests/python/h200/";
 
 /// The reference as its own winner, with one text of contract.toml and of the PTX replaced.
 Deployment deployment(const std::string& name, const std::string& before = "",
@@ -191,7 +192,7 @@ TEST_CASE("the header names each tensor, and scalars are the contract's") {
 TEST_CASE("the loader compiles as C and as C++") {
   std::string include;
   for (std::string folder :
-       {"/usr/local/cuda/include", LATHE_ROOT "/.tools/cuda/nvidia/cu13/include"})
+       {"/usr/local/cuda/include", std::string(source_folder) + "/.tools/cuda/nvidia/cu13/include"})
     if (std::filesystem::exists(folder + "/cuda.h")) include = folder;
   if (include.empty()) {
     WARN("LATHE-SKIP: no cuda.h");

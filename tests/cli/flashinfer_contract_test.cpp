@@ -5,11 +5,12 @@
 #include "cli/safetensors.h"
 #include "pipeline/admission.h"
 #include "tests/cli/flashinfer_samples.h"
+#include "tests/places.h"
 
 namespace lathe::cli::flashinfer {
 namespace {
 
-const std::string captured = LATHE_ROOT "/tests/python/h200/captured/";
+const std::string captured = std::string(source_folder) + "/tests/python/h200/captured/";
 
 Contract contract(const std::string& directory) {
   Opened opened = open_contract(directory);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "pipeline/admission.h"
+#include "tests/places.h"
 #include "verifier_node/verify.h"
 
 namespace lathe::cli {
@@ -12,7 +13,8 @@ namespace {
 
 /// What is told while the reference of a small contract is proved equal to itself.
 std::vector<double> told_of(std::uint64_t blocks) {
-  Opened opened = open_contract(LATHE_ROOT "/tests/kernels/contracts/sum_8x512_fp16_sm_90a");
+  Opened opened =
+      open_contract(std::string(source_folder) + "/tests/kernels/contracts/sum_8x512_fp16_sm_90a");
   REQUIRE(opened.contract != nullptr);
   ptx::Parsed reference = ptx::parse(opened.contract->reference, "reference.ptx");
   std::vector<double> told;

@@ -7,11 +7,12 @@
 
 #include "base/files.h"
 #include "contract/contract.h"
+#include "tests/places.h"
 
 namespace lathe {
 
 inline std::string sample_text() {
-  auto text = read_text(LATHE_ROOT "/docs/CONTRACT.md");
+  auto text = read_text(std::string(source_folder) + "/docs/CONTRACT.md");
   REQUIRE(text.has_value());
   std::size_t begin = text->find("```toml\n");
   REQUIRE(begin != std::string::npos);

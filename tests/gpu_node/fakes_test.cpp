@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "base/process.h"
 #include "gpu_node/gpu_node.h"
+#include "tests/places.h"
 
 namespace lathe::gpu_node {
 namespace {
@@ -18,7 +19,7 @@ namespace fs = std::filesystem;
 std::vector<fs::path> contracts() {
   std::vector<fs::path> folders;
   for (const char* root : {"suite/contracts", "tests/kernels/contracts"})
-    for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(LATHE_ROOT) / root))
+    for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(source_folder) / root))
       if (fs::exists(entry.path() / "contract.toml")) folders.push_back(entry.path());
   std::sort(folders.begin(), folders.end());
   return folders;
@@ -47,7 +48,7 @@ TEST_CASE("the fakes of the sum assemble") {
   }
   for (const char* name : {"sum_fp16_sm_90a", "gemm_fp16_sm_89"}) {
     auto contract = std::make_shared<Contract>(
-        *read_contract(fs::path(LATHE_ROOT) / "suite" / "contracts" / name));
+        *read_contract(fs::path(source_folder) / "suite" / "contracts" / name));
     Result<std::vector<Fake>> fakes = make_fakes(*contract);
     REQUIRE(fakes);
     for (const Fake& fake : *fakes) {
@@ -66,7 +67,7 @@ TEST_CASE("the fakes of the sum assemble") {
 }
 
 TEST_CASE("a reference without a plain store has no fakes, and says where") {
-  Contract contract = *read_contract(fs::path(LATHE_ROOT) / "suite/contracts/sum_fp16_sm_90a");
+  Contract contract = *read_contract(fs::path(source_folder) / "suite/contracts/sum_fp16_sm_90a");
   std::size_t at = contract.reference.find("st.global.b16 [ %rd5 + 0 ], { %rs1 };");
   REQUIRE(at != std::string::npos);
   contract.reference.replace(at, 37, "red.global.add.u32 [%rd5], 1;");

@@ -9,11 +9,12 @@
 
 #include "base/files.h"
 #include "gpu_node/gpu_node.h"
+#include "tests/places.h"
 
 namespace lathe::gpu_node {
 
 inline std::filesystem::path in_root(const std::string& path) {
-  return std::filesystem::path(LATHE_ROOT) / path;
+  return std::filesystem::path(source_folder) / path;
 }
 
 inline std::shared_ptr<const Contract> contract_at(const std::string& path) {

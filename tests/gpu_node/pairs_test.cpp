@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "tests/gpu_node/pairs.h"
+#include "tests/places.h"
 
 namespace lathe::gpu_node {
 
@@ -11,7 +12,7 @@ TEST_CASE("the model orders at least eight of ten shipped pairs as an H200 measu
   // From this pair come two constants of the model, so it says nothing about the model.
   const std::string calibration = "silu_low_occupancy";
   std::size_t run = 0, right = 0;
-  for (const Pair& pair : read_pairs(LATHE_ROOT)) {
+  for (const Pair& pair : read_pairs(source_folder)) {
     if (pair.name == calibration) continue;
     Result<Estimate> reference = model(pair.reference), candidate = model(pair.candidate);
     if (!reference || !candidate) {

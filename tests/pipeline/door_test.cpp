@@ -1,6 +1,7 @@
 // A contract's reference must be what contract.toml says it is.
 
 #include "tests/pipeline/kernel.h"
+#include "tests/places.h"
 
 namespace lathe {
 namespace {
@@ -34,7 +35,7 @@ TEST_CASE("every shipped contract is opened") {
   std::size_t count = 0;
   for (const char* folder : {"/suite/contracts", "/tests/kernels/contracts"})
     for (const auto& entry :
-         std::filesystem::directory_iterator(std::string(LATHE_ROOT) + folder)) {
+         std::filesystem::directory_iterator(std::string(source_folder) + folder)) {
       if (!entry.is_directory()) continue;
       INFO(entry.path());
       Opened door = open_contract(entry.path());

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "tests/pipeline/kernel.h"
+#include "tests/places.h"
 
 namespace lathe {
 namespace {
@@ -41,7 +42,8 @@ TEST_CASE("the reference itself and an honest change pass") {
 }
 
 TEST_CASE("the shipped references pass the screen of their contracts") {
-  for (const auto& entry : std::filesystem::directory_iterator(LATHE_ROOT "/suite/contracts")) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(source_folder) + "/suite/contracts")) {
     if (!entry.is_directory()) continue;
     Opened door = open_contract(entry.path());
     REQUIRE(door.contract != nullptr);

@@ -17,13 +17,14 @@
 #include "contract/contract.h"
 #include "ptx/isa.h"
 #include "ptx/module.h"
+#include "tests/places.h"
 
 namespace lathe {
 namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path root = LATHE_ROOT;
+const fs::path root = source_folder;
 
 std::string slurp(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);

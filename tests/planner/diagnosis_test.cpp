@@ -8,6 +8,7 @@
 #include "planner/diagnosis.h"
 #include "planner/frontier.h"
 #include "planner/prompt.h"
+#include "tests/places.h"
 #include "world.h"
 
 namespace lathe::planner {
@@ -51,7 +52,7 @@ TEST_CASE("an access with a hint is not plain, and a store to shared memory is n
 }
 
 TEST_CASE("every shipped kernel is read, and what is seen fits what is offered") {
-  std::filesystem::path root = std::filesystem::path(LATHE_ROOT) / "suite" / "contracts";
+  std::filesystem::path root = std::filesystem::path(source_folder) / "suite" / "contracts";
   std::size_t kernels = 0;
   for (const auto& entry : std::filesystem::directory_iterator(root)) {
     INFO(entry.path());

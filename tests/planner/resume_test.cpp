@@ -6,6 +6,7 @@
 
 #include "base/files.h"
 #include "planner/diagnosis.h"
+#include "tests/places.h"
 #include "world.h"
 
 namespace lathe::planner {
@@ -83,7 +84,8 @@ TEST_CASE("a run killed at any event and resumed from its stored answers ends th
 
 TEST_CASE("with the real rewrites a search of a shipped kernel gains and ends by itself") {
   for (const char* name : {"sum_fp16_sm_90a", "softmax_fp16_sm_89"}) {
-    std::filesystem::path folder = std::filesystem::path(LATHE_ROOT) / "suite" / "contracts" / name;
+    std::filesystem::path folder =
+        std::filesystem::path(source_folder) / "suite" / "contracts" / name;
     auto contract = std::make_shared<Contract>();
     contract->reference = *read_text(folder / "reference.ptx");
     ptx::Module module = ptx::parse(contract->reference, "reference.ptx").module;

@@ -6,6 +6,7 @@
 
 #include "ptx/bits_value.h"
 #include "rewriting.h"
+#include "tests/places.h"
 #include "tests/ptx/launch.h"
 
 namespace lathe::planner {
@@ -68,7 +69,7 @@ bool keeps_bits(const std::string& family) {
 }
 
 void check(const std::string& kind, const std::string& target) {
-  ptx::Parsed parsed = reference(std::filesystem::path(LATHE_ROOT) / "suite" / "contracts" /
+  ptx::Parsed parsed = reference(std::filesystem::path(source_folder) / "suite" / "contracts" /
                                  (kind + "_fp16_" + target) / "reference.ptx");
   std::string entry(parsed.module.functions.front().name);
   Outcome want = run(kind, ptx::print(parsed.module));

@@ -7,12 +7,14 @@
 
 #include "base/files.h"
 #include "planner/planner.h"
+#include "tests/places.h"
 
 namespace lathe::planner {
 namespace {
 
 Assignment assignment(const std::string& name) {
-  std::filesystem::path folder = std::filesystem::path(LATHE_ROOT) / "suite" / "contracts" / name;
+  std::filesystem::path folder =
+      std::filesystem::path(source_folder) / "suite" / "contracts" / name;
   auto contract = std::make_shared<Contract>();
   contract->reference = *read_text(folder / "reference.ptx");
   Assignment made;

@@ -15,6 +15,7 @@
 #include "base/files.h"
 #include "base/process.h"
 #include "planner/subagent.h"
+#include "tests/places.h"
 
 namespace lathe::planner::rewriting {
 
@@ -67,7 +68,7 @@ inline std::size_t count(const std::string& text, const std::string& word) {
 /// configuration before tuning (that of the measured pairs), which has four warps.
 inline std::vector<std::filesystem::path> untuned_references() {
   std::vector<std::filesystem::path> paths;
-  std::filesystem::path root = std::filesystem::path(LATHE_ROOT) / "suite";
+  std::filesystem::path root = std::filesystem::path(source_folder) / "suite";
   for (const std::string kernel : {"gemm", "silu", "softmax", "sum"}) {
     for (const std::string target : {"sm_100a", "sm_89"})
       paths.push_back(root / "contracts" / (kernel + "_fp16_" + target) / "reference.ptx");
@@ -78,7 +79,7 @@ inline std::vector<std::filesystem::path> untuned_references() {
 
 inline std::vector<std::filesystem::path> references() {
   std::vector<std::filesystem::path> paths;
-  std::filesystem::path root = std::filesystem::path(LATHE_ROOT) / "suite" / "contracts";
+  std::filesystem::path root = std::filesystem::path(source_folder) / "suite" / "contracts";
   for (const auto& entry : std::filesystem::directory_iterator(root))
     paths.push_back(entry.path() / "reference.ptx");
   std::sort(paths.begin(), paths.end());
@@ -94,8 +95,8 @@ inline ptx::Parsed reference(const std::filesystem::path& path) {
 /// The first on the path, a toolkit's, or the one that setup fetched; none where there is none.
 inline std::filesystem::path assembler() {
   const char* path = std::getenv("PATH");
-  std::istringstream folders(std::string(path == nullptr ? "" : path) +
-                             ":/usr/local/cuda/bin:" LATHE_ROOT "/.tools/cuda/nvidia/cu13/bin");
+  std::istringstream folders(std::string(path == nullptr ? "" : path) + ":/usr/local/cuda/bin:" +
+                             std::string(source_folder) + "/.tools/cuda/nvidia/cu13/bin");
   for (std::string folder; std::getline(folders, folder, ':');)
     if (std::filesystem::exists(folder + "/ptxas")) return folder + "/ptxas";
   return {};

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "base/json.h"
+#include "tests/places.h"
 #include "tests/ptx/launch.h"
 
 namespace lathe::ptx {
@@ -19,7 +20,7 @@ fs::path conformance_file() {
   if (const char* shared = std::getenv("LATHE_SHARED"))
     return fs::path(shared) / "data/scalar_conformance.jsonl";
   for (const char* up : {"../shared", "../../shared"}) {
-    fs::path path = fs::path(LATHE_ROOT) / up / "data/scalar_conformance.jsonl";
+    fs::path path = fs::path(source_folder) / up / "data/scalar_conformance.jsonl";
     if (fs::exists(path)) return path;
   }
   return {};

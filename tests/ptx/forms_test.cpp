@@ -9,6 +9,7 @@
 
 #include "ptx/program.h"
 #include "ptx/reference.h"
+#include "tests/places.h"
 #include "tests/ptx/form_instance.h"
 
 namespace lathe::ptx {
@@ -20,7 +21,7 @@ fs::path forms_file() {
   if (const char* shared = std::getenv("LATHE_SHARED"))
     return fs::path(shared) / "data/ptx_forms.tsv";
   for (const char* up : {"../shared", "../../shared"}) {
-    fs::path path = fs::path(LATHE_ROOT) / up / "data/ptx_forms.tsv";
+    fs::path path = fs::path(source_folder) / up / "data/ptx_forms.tsv";
     if (fs::exists(path)) return path;
   }
   return {};
@@ -110,7 +111,7 @@ TEST_CASE("every form that the assembler takes is in the table, and nine in ten 
 }
 
 TEST_CASE("docs/FORMS.md is the table") {
-  std::ifstream in(fs::path(LATHE_ROOT) / "docs/FORMS.md");
+  std::ifstream in(fs::path(source_folder) / "docs/FORMS.md");
   std::stringstream text;
   text << in.rdbuf();
   CHECK((text.str() == forms_document()));  // Else: lathe ptx reference --document

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ptx/module.h"
+#include "tests/places.h"
 
 namespace lathe::ptx {
 
@@ -22,7 +23,7 @@ inline std::string slurp(const std::filesystem::path& path) {
 inline std::vector<std::filesystem::path> shipped_ptx() {
   std::vector<std::filesystem::path> paths;
   for (const char* folder : {"suite", "tests"}) {
-    std::filesystem::path root = std::filesystem::path(LATHE_ROOT) / folder;
+    std::filesystem::path root = std::filesystem::path(source_folder) / folder;
     if (!std::filesystem::exists(root)) continue;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root))
       if (entry.path().extension() == ".ptx") paths.push_back(entry.path());

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "ptx/bits_value.h"
+#include "tests/places.h"
 #include "tests/ptx/launch.h"
 
 namespace lathe::ptx {
@@ -15,7 +16,7 @@ namespace {
 /// Those of sm_90a as they were when the pairs were measured: tuning chooses other launches.
 std::string reference(const std::string& contract) {
   const char* home = contract.ends_with("sm_90a") ? "/suite/pairs/contracts/" : "/suite/contracts/";
-  std::ifstream in(LATHE_ROOT + std::string(home) + contract + "/reference.ptx");
+  std::ifstream in(source_folder + std::string(home) + contract + "/reference.ptx");
   std::stringstream text;
   text << in.rdbuf();
   REQUIRE(!text.str().empty());

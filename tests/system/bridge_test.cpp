@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tests/json_schema.h"
+#include "tests/places.h"
 #include "tests/system/program.h"
 
 namespace lathe {
@@ -10,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string h200 = LATHE_ROOT "/tests/python/h200/";
+const std::string h200 = std::string(source_folder) + "/tests/python/h200/";
 
 void valid(const Json& json, const std::string& schema) {
   for (const std::string& complaint : JsonSchema::of(schema).complaints(json))
@@ -164,7 +165,7 @@ TEST_CASE("exported definitions and workloads are imported as the contracts that
       }
 }
 
-const std::string foreign = LATHE_ROOT "/tests/cli/flashinfer/";
+const std::string foreign = std::string(source_folder) + "/tests/cli/flashinfer/";
 
 TEST_CASE("a foreign definition with workloads and a solution comes back as it was") {
   Scratch scratch;

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "tests/json_schema.h"
+#include "tests/places.h"
 #include "tests/system/program.h"
 
 namespace lathe {
@@ -57,8 +58,9 @@ TEST_CASE("a pipe under the name of a contract's file is refused, not waited for
 TEST_CASE("what could not be written is a fault, wherever in the text it happened") {
   ProcessLimits limits;
   limits.wall = std::chrono::minutes(1);
-  auto end = run_process({"/bin/sh", "-c", LATHE_BUILD "/bin/lathe --help-all >/dev/full"}, "",
-                         limits, LATHE_ROOT);
+  auto end =
+      run_process({"/bin/sh", "-c", std::string(build_folder) + "/bin/lathe --help-all >/dev/full"},
+                  "", limits, source_folder);
   REQUIRE(end.has_value());
   CHECK(end->status == io);
   has(end->err, "standard output cannot be written");
@@ -68,8 +70,9 @@ TEST_CASE("what is printed goes into no other file where standard output is clos
   ProcessLimits limits;
   limits.wall = std::chrono::minutes(1);
   auto run = [&](const std::string& words) {
-    auto end = run_process({"/bin/bash", "-o", "pipefail", "-c", LATHE_BUILD "/bin/lathe " + words},
-                           "", limits, LATHE_ROOT);
+    auto end = run_process(
+        {"/bin/bash", "-o", "pipefail", "-c", std::string(build_folder) + "/bin/lathe " + words},
+        "", limits, source_folder);
     REQUIRE(end.has_value());
     return *end;
   };
@@ -82,11 +85,11 @@ TEST_CASE("what is printed goes into no other file where standard output is clos
 }
 
 TEST_CASE("standard input cannot be both files of a question") {
-  ProcessEnd end = run_lathe({"verify", "-", "-", "--contract", small_contract}, {}, LATHE_ROOT,
+  ProcessEnd end = run_lathe({"verify", "-", "-", "--contract", small_contract}, {}, source_folder,
                              text_of(reference));
   CHECK(end.status == usage);
   has(end.err, "standard input cannot be both files");
-  CHECK(run_lathe({"verify", reference, "-", "--contract", small_contract}, {}, LATHE_ROOT,
+  CHECK(run_lathe({"verify", reference, "-", "--contract", small_contract}, {}, source_folder,
                   text_of(reference))
             .status == 0);
 }
@@ -304,7 +307,8 @@ TEST_CASE("with --json wrong usage is a document too") {
 }
 
 TEST_CASE("PTX of another target is no candidate of this contract, but may be what is right") {
-  std::string other = LATHE_ROOT "/tests/kernels/contracts/sum_8x512_fp16_sm_89/reference.ptx";
+  std::string other =
+      std::string(source_folder) + "/tests/kernels/contracts/sum_8x512_fp16_sm_89/reference.ptx";
   ProcessEnd end = run_lathe({"verify", reference, other, "--contract", small_contract});
   CHECK(end.status == bad_input);
   has(end.err, ".target is `sm_89`, but the contract's is `sm_90a`");
@@ -350,7 +354,8 @@ TEST_CASE("a proof that processes share is the proof of one, and a mistake in an
   for (const std::string& complaint : JsonSchema::of("verify").complaints(three))
     FAIL_CHECK(complaint);
   // Of the last block only.
-  std::string wrong = text_of(LATHE_ROOT "/tests/kernels/mistakes/sum_last_block.ptx");
+  std::string wrong =
+      text_of(std::string(source_folder) + "/tests/kernels/mistakes/sum_last_block.ptx");
   std::size_t at = wrong.find("sm_89");
   REQUIRE(at != std::string::npos);
   wrong.replace(at, 5, "sm_90a");
@@ -371,9 +376,9 @@ TEST_CASE("two who want one store at once are told so, and nobody sees the engin
   for (std::size_t side = 0; side < 2; ++side)
     threads.emplace_back([&, side] {
       for (std::size_t i = side; i < ends.size(); i += 2)
-        if (auto end = run_process({LATHE_BUILD "/bin/lathe", "try", ptx, "--contract",
-                                    small_contract, "--store", store},
-                                   "", {}, LATHE_ROOT))
+        if (auto end = run_process({std::string(build_folder) + "/bin/lathe", "try", ptx,
+                                    "--contract", small_contract, "--store", store},
+                                   "", {}, source_folder))
           ends[i] = *end;
     });
   for (std::thread& thread : threads) thread.join();

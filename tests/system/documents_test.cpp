@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "tests/places.h"
 #include "tests/system/document.h"
 
 namespace lathe {
@@ -11,8 +12,8 @@ namespace {
 constexpr int usage = 64, bad_input = 65, io = 74;
 
 const std::string reference = small_contract + "/reference.ptx";
-const std::string h200 = LATHE_ROOT "/tests/python/h200/";
-const std::string foreign = LATHE_ROOT "/tests/cli/flashinfer/";
+const std::string h200 = std::string(source_folder) + "/tests/python/h200/";
+const std::string foreign = std::string(source_folder) + "/tests/cli/flashinfer/";
 
 Json asked(std::vector<std::string> words, const std::string& schema, int status = 0) {
   words.push_back("--json");
@@ -20,7 +21,8 @@ Json asked(std::vector<std::string> words, const std::string& schema, int status
 }
 
 TEST_CASE("each schema is that of the document of its name") {
-  for (const auto& entry : std::filesystem::directory_iterator(LATHE_ROOT "/docs/json")) {
+  const std::filesystem::path schemas = std::filesystem::path(source_folder) / "docs/json";
+  for (const auto& entry : std::filesystem::directory_iterator(schemas)) {
     std::string name = entry.path().stem().stem().string();
     Json schema = Json::parse(text_of(entry.path()));
     INFO(name);

@@ -18,15 +18,16 @@
 #include <vector>
 
 #include "base/files.h"
+#include "tests/places.h"
 
 namespace lathe::system_test {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-inline std::string lathe_program() { return std::string(LATHE_BUILD) + "/bin/lathe"; }
+inline std::string lathe_program() { return std::string(build_folder) + "/bin/lathe"; }
 inline std::string small_contract(const std::string& name = "sum_8x512_fp16_sm_90a") {
-  return std::string(LATHE_ROOT) + "/tests/kernels/contracts/" + name;
+  return std::string(source_folder) + "/tests/kernels/contracts/" + name;
 }
 
 /// A folder that is gone with the test.

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "tests/places.h"
 #include "tests/system/document.h"
 
 namespace lathe {
@@ -87,7 +88,7 @@ TEST_CASE("a candidate that the screen rejects ends with 1 and the place of the 
 
 TEST_CASE("PTX comes from standard input too") {
   std::string reference = text_of(small_contract + "/reference.ptx");
-  ProcessEnd end = run_lathe({"ptx", "fmt", "-"}, {}, LATHE_ROOT, reference);
+  ProcessEnd end = run_lathe({"ptx", "fmt", "-"}, {}, source_folder, reference);
   CHECK(end.status == 0);
   CHECK(end.out.size() > 100);
 }

@@ -8,17 +8,18 @@
 
 #include "base/files.h"
 #include "base/process.h"
+#include "tests/places.h"
 
 namespace lathe {
 
 /// Runs the program with these words; extra variables go in front, as in "LATHE_SEED=3".
 inline ProcessEnd run_lathe(std::vector<std::string> words,
                             const std::vector<std::string>& variables = {},
-                            const std::filesystem::path& folder = LATHE_ROOT,
+                            const std::filesystem::path& folder = source_folder,
                             const std::string& input = "") {
   std::vector<std::string> command{"/usr/bin/env"};
   command.insert(command.end(), variables.begin(), variables.end());
-  command.push_back(LATHE_BUILD "/bin/lathe");
+  command.push_back(std::string(build_folder) + "/bin/lathe");
   command.insert(command.end(), words.begin(), words.end());
   ProcessLimits limits;
   limits.wall = std::chrono::minutes(5);
@@ -30,7 +31,7 @@ inline ProcessEnd run_lathe(std::vector<std::string> words,
 }
 
 inline const std::string small_contract =
-    LATHE_ROOT "/tests/kernels/contracts/sum_8x512_fp16_sm_90a";
+    std::string(source_folder) + "/tests/kernels/contracts/sum_8x512_fp16_sm_90a";
 
 inline std::string text_of(const std::filesystem::path& path) {
   auto text = read_file(path, std::uint64_t{1} << 30);

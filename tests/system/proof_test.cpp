@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "tests/json_schema.h"
+#include "tests/places.h"
 #include "tests/system/program.h"
 
 namespace lathe {
@@ -18,7 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Long enough that somebody can come in between: 16 blocks of tensor cores, many points.
-const std::string contract = LATHE_ROOT "/tests/kernels/contracts/gemm_256x256x128_fp16_sm_89";
+const std::string contract =
+    std::string(source_folder) + "/tests/kernels/contracts/gemm_256x256x128_fp16_sm_89";
 
 std::vector<std::string> words_of(const std::vector<std::string>& more) {
   std::vector<std::string> words{"verify",
@@ -65,7 +67,7 @@ std::vector<fs::path> files_in(const fs::path& folder) {
 
 /// The proof, killed (SIGKILL) once its journals hold so many bytes.
 void kill_at(const std::vector<std::string>& words, const fs::path& folder, std::uint64_t bytes) {
-  std::vector<std::string> command{LATHE_BUILD "/bin/lathe"};
+  std::vector<std::string> command{std::string(build_folder) + "/bin/lathe"};
   command.insert(command.end(), words.begin(), words.end());
   std::atomic<bool> stop = false, ended = false;
   std::thread killer([&] {

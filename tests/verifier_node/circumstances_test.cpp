@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/places.h"
 #include "tests/verifier_node/kernels.h"
 #include "verifier_node/circumstances.h"
 
@@ -94,8 +95,8 @@ TEST_CASE("addresses that are only moved, added to and accessed are proved") {
 
 TEST_CASE("no kernel of the suite lets a circumstance decide") {
   std::size_t kernels = 0;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(std::filesystem::path(LATHE_ROOT) / "suite/contracts")) {
+  const std::filesystem::path contracts = std::filesystem::path(source_folder) / "suite/contracts";
+  for (const auto& entry : std::filesystem::directory_iterator(contracts)) {
     if (!std::filesystem::exists(entry.path() / "contract.toml")) continue;
     INFO(entry.path().filename().string());
     Contract contract = contract_at(entry.path());

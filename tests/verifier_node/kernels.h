@@ -9,12 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "tests/places.h"
 #include "verifier_node/verify.h"
 
 namespace lathe::verifier_node {
 
 inline std::filesystem::path kernels() {
-  return std::filesystem::path(LATHE_ROOT) / "tests" / "kernels";
+  return std::filesystem::path(source_folder) / "tests" / "kernels";
 }
 
 inline std::string text_of(const std::filesystem::path& path) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernels.h"
+#include "tests/places.h"
 
 namespace lathe::verifier_node {
 namespace {
@@ -18,9 +19,9 @@ std::string entry_of(const std::string& name) {
 void check_mistake(const std::string& name) {
   std::string entry = entry_of(name);
   Contract contract =
-      contract_at(std::filesystem::path(LATHE_ROOT) / values_of(entry, "contract")[0]);
-  Report report =
-      verified(contract, text_of(std::filesystem::path(LATHE_ROOT) / values_of(entry, "file")[0]));
+      contract_at(std::filesystem::path(source_folder) / values_of(entry, "contract")[0]);
+  Report report = verified(
+      contract, text_of(std::filesystem::path(source_folder) / values_of(entry, "file")[0]));
   INFO(report.json);
   auto among = [](const std::vector<std::string>& list, const std::string& what) {
     return std::find(list.begin(), list.end(), what) != list.end();

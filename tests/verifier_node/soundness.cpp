@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "contract/inputs.h"
+#include "tests/places.h"
 #include "verifier_node/binding.h"
 #include "verifier_node/replay.h"
 
@@ -258,7 +259,7 @@ PairFile read_pairs(const fs::path& path) {
 std::vector<fs::path> pair_files() {
   std::vector<fs::path> files;
   for (const fs::directory_entry& entry :
-       fs::directory_iterator(fs::path(LATHE_ROOT) / "tests/soundness/pairs"))
+       fs::directory_iterator(fs::path(source_folder) / "tests/soundness/pairs"))
     if (entry.path().extension() == ".pairs") files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   return files;

@@ -1,6 +1,7 @@
 // Near misses are never proved, true twins are, and both for the reason that their file states.
 
 #include "soundness.h"
+#include "tests/places.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -15,7 +16,7 @@ using soundness::Variant;
 
 void check_file(const std::string& name) {
   PairFile file =
-      soundness::read_pairs(std::filesystem::path(LATHE_ROOT) / "tests/soundness/pairs" / name);
+      soundness::read_pairs(std::filesystem::path(source_folder) / "tests/soundness/pairs" / name);
   for (const Pair& pair : file.pairs)
     for (const Variant& variant : pair.variants) soundness::check_variant(pair, variant);
 }

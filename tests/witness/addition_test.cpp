@@ -6,13 +6,14 @@
 
 #include "base/files.h"
 #include "base/process.h"
+#include "tests/places.h"
 #include "tests/witness/archive.h"
 
 namespace lathe::ptx::witness {
 namespace {
 
 namespace fs = std::filesystem;
-const fs::path root = LATHE_ROOT;
+const fs::path root = source_folder;
 
 std::string shown_change() {
   std::string docs = *read_file(root / "docs/INSTRUCTIONS.md");

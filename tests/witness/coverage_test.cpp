@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/files.h"
+#include "tests/places.h"
 #include "tests/witness/coverage.h"
 #include "tests/witness/instance.h"
 
@@ -12,7 +13,7 @@ namespace {
 
 const Archive& archive() {
   static const Archive made =
-      *unpack(*read_file(std::string(LATHE_ROOT) + "/tests/witness/sm_90a.bin"));
+      *unpack(*read_file(std::string(source_folder) + "/tests/witness/sm_90a.bin"));
   return made;
 }
 
@@ -24,7 +25,7 @@ std::size_t number_before(const std::string& page, const std::string& word) {
 
 /// `build/bin/witness_bench page tests/witness/sm_90a.bin` writes the page anew.
 TEST_CASE("docs/WITNESS.md claims no row, form or vector that the archive does not have") {
-  Result<std::string> page = read_file(std::string(LATHE_ROOT) + "/docs/WITNESS.md");
+  Result<std::string> page = read_file(std::string(source_folder) + "/docs/WITNESS.md");
   REQUIRE(page);
   std::string truth = witness_page(archive());
   CHECK(number_before(*page, "forms,") <= number_before(truth, "forms,"));

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/files.h"
+#include "tests/places.h"
 #include "tests/witness/kernel.h"
 #include "tests/witness/replay.h"
 
@@ -12,7 +13,7 @@ namespace {
 
 const Archive& archive() {
   static const Archive made = [] {
-    Result<std::string> bytes = read_file(std::string(LATHE_ROOT) + "/tests/witness/sm_90a.bin");
+    Result<std::string> bytes = read_file(std::string(source_folder) + "/tests/witness/sm_90a.bin");
     if (!bytes) FAIL(bytes.error().what);
     Result<Archive> read = unpack(*bytes);
     if (!read) FAIL(read.error().what);
