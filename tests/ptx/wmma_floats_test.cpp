@@ -245,7 +245,9 @@ std::vector<field::Written> in_the_field(const Product& p, const std::string& li
   Program program = Launched::decoded(kernel(lines));
   std::vector<field::Recipe> recipes;
   field::FieldLaunch launch;
-  const std::array types{p.d, p.factor, p.factor, p.c};
+  // Memory holds no tf32, only f32 that a product cuts.
+  const std::string factor = p.factor == "tf32" ? "f32" : p.factor;
+  const std::array types{p.d, factor, factor, p.c};
   const std::array<unsigned, 4> elements{p.m * p.n, p.m * p.k, p.k * p.n, p.m * p.n};
   for (std::size_t i = 0; i < 4; ++i) {
     std::string name(1, "dabc"[i]);
