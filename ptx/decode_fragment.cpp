@@ -1,8 +1,9 @@
-// wmma as operations. The manual leaves open where a fragment's elements lie. Of f16 they lie here
-// as those of two mma.m16n8k16 side by side, in the first registers of the vector; of integers
+// wmma as operations. The manual leaves open where a fragment's elements lie. Of floats they lie
+// here as those of several products of mma.sync, in the first registers of the vector; of integers
 // along K (of C along a row), a register of all lanes after the other.
 
 #include <algorithm>
+#include <utility>
 
 #include "ptx/decoder.h"
 #include "ptx/fragment.h"
@@ -12,31 +13,88 @@ namespace {
 
 constexpr unsigned side = 16;
 
-FragmentShape half_shape(Type accumulator) {
-  return *fragment_shape("m16n8k16", accumulator, Type::f16, Type::f16, accumulator);
+struct Extents {
+  unsigned m = 0, n = 0, k = 0;
+};
+
+Extents extents_of(std::string_view shape) {
+  constexpr std::array known{
+      std::pair{"m16n16k16", Extents{16, 16, 16}}, std::pair{"m8n32k16", Extents{8, 32, 16}},
+      std::pair{"m32n8k16", Extents{32, 8, 16}},   std::pair{"m16n16k8", Extents{16, 16, 8}},
+      std::pair{"m8n8k4", Extents{8, 8, 4}},       std::pair{"m8n8k32", Extents{8, 8, 32}},
+      std::pair{"m8n8k128", Extents{8, 8, 128}}};
+  for (const auto& [name, extents] : known)
+    if (name == shape) return extents;
+  return {};
 }
 
-/// The registers of a fragment; A and B have twice as many as they need.
-unsigned registers_of(bool accumulator, Type type) {
-  return !accumulator || type == Type::f32 ? 8 : 4;
-}
+/// The registers of tiles that lie in rows and columns.
+struct Tiles {
+  unsigned down = 1, across = 1;
+  unsigned each = 0;  // Registers of one.
 
-/// Cells of a sixteen by sixteen fragment, by rows.
-std::vector<Cell> fragment_cells(char which, Type type, const std::vector<Slot>& slots) {
-  FragmentShape shape = half_shape(which == 'a' || which == 'b' ? Type::f32 : type);
-  FragmentMap map = make_fragment_map(shape);
-  std::vector<Cell> cells;
-  for (unsigned row = 0; row < side; ++row)
-    for (unsigned column = 0; column < side; ++column) {
-      unsigned slice = column / 8, each = which == 'b' ? shape.b_registers : shape.d_registers;
-      FragmentPlace at = which == 'a'   ? map.a[row * side + column]
-                         : which == 'b' ? map.b[row * 8 + column % 8]
-                                        : map.d[row * 8 + column % 8];
-      unsigned slot = at.slot + (which == 'a' ? 0 : slice * each);
-      cells.push_back(slots[slot].cell(at.lane, at.byte));
-    }
-  return cells;
-}
+  unsigned registers() const { return down * across * each; }
+  std::span<const Slot> at(const std::vector<Slot>& slots, unsigned row, unsigned column) const {
+    return std::span(slots).subspan((row * across + column) * each, each);
+  }
+};
+
+/// A product of floats as the tensor cores carry it out: products of mma.sync, the tiles, each of
+/// which adds to what the one before it along K gave. Eight rows are turned, for tiles have
+/// sixteen: D's columns are then the rows of a product of B's with A's.
+struct FloatProduct {
+  Extents whole;
+  bool turned;
+  FragmentShape tile;
+  Tiles a, b, c, d;  // Of the turned product where it is turned.
+
+  FloatProduct(std::string_view shape, Type d_type, Type factor, Type c_type)
+      : whole(extents_of(shape)), turned(whole.n == 32) {
+    // tf32 goes four columns of K at a time, in ascending order.
+    std::string_view name = factor == Type::f64    ? "m8n8k4"
+                            : factor == Type::tf32 ? "m16n8k4"
+                                                   : "m16n8k16";
+    tile = *fragment_shape(name, d_type, factor, factor, c_type);
+    unsigned down = (turned ? whole.n : whole.m) / tile.m;
+    unsigned across = (turned ? whole.m : whole.n) / tile.n, steps = whole.k / tile.k;
+    a = {down, steps, tile.a_registers}, b = {steps, across, tile.b_registers};
+    c = {down, across, tile.c_registers}, d = {down, across, tile.d_registers};
+  }
+
+  /// Which of the turned product's matrices `which` of the instruction is.
+  char role_of(char which) const {
+    if (!turned || which == 'c' || which == 'd') return which;
+    return which == 'a' ? 'b' : 'a';
+  }
+  const Tiles& tiles_of(char role) const {
+    return role == 'a' ? a : role == 'b' ? b : role == 'c' ? c : d;
+  }
+  /// What the vector of an instruction has; that of an A or B of f16 always eight.
+  unsigned registers_of(char which) const {
+    bool factor = which == 'a' || which == 'b';
+    return factor && tile.a == Type::f16 ? 8 : tiles_of(role_of(which)).registers();
+  }
+  /// By rows of the matrix that memory has.
+  std::vector<Cell> cells(char which, const std::vector<Slot>& slots) const {
+    char role = role_of(which);
+    const Tiles& tiles = tiles_of(role);
+    FragmentMap map = make_fragment_map(tile);
+    const std::vector<FragmentPlace>& places = role == 'a'   ? map.a
+                                               : role == 'b' ? map.b
+                                               : role == 'c' ? map.c
+                                                             : map.d;
+    unsigned tall = role == 'b' ? tile.k : tile.m, broad = role == 'a' ? tile.k : tile.n;
+    unsigned rows = tiles.down * tall, columns = tiles.across * broad;
+    std::vector<Cell> list(std::size_t{rows} * columns);
+    for (unsigned row = 0; row < rows; ++row)
+      for (unsigned column = 0; column < columns; ++column) {
+        FragmentPlace at = places[row % tall * broad + column % broad];
+        const Slot& slot = tiles.at(slots, row / tall, column / broad)[at.slot];
+        list[turned ? column * rows + row : row * columns + column] = slot.cell(at.lane, at.byte);
+      }
+    return list;
+  }
+};
 
 /// A matrix of integers and how it lies in registers.
 struct IntegerMatrix {
@@ -71,19 +129,10 @@ struct IntegerProduct {
   IntegerMatrix a, b, c;
 
   IntegerProduct(std::string_view shape, Type type) {
-    struct Named {
-      std::string_view name;
-      unsigned m, n, k;
-    };
-    constexpr std::array shapes{Named{"m16n16k16", 16, 16, 16}, Named{"m8n32k16", 8, 32, 16},
-                                Named{"m32n8k16", 32, 8, 16}, Named{"m8n8k32", 8, 8, 32},
-                                Named{"m8n8k128", 8, 8, 128}};
-    for (const Named& each : shapes)
-      if (each.name == shape) {
-        a = {each.m, each.k, type, false};
-        b = {each.k, each.n, type, true};
-        c = {each.m, each.n, Type::s32, false};
-      }
+    auto [m, n, k] = extents_of(shape);
+    a = {m, k, type, false};
+    b = {k, n, type, true};
+    c = {m, n, Type::s32, false};
   }
 };
 
@@ -93,49 +142,65 @@ std::string_view shape_of(const Instruction& instruction) {
   return {};
 }
 
-/// The first type of whole numbers that an instruction names; f16 where it names none.
-Type whole_type(const Instruction& instruction) {
+std::vector<Type> types_of(const Instruction& instruction) {
+  std::vector<Type> types;
   for (std::string_view word : instruction.modifiers)
-    if (auto type = type_named(word); type && (is_integer(*type) || element_bits(*type) < 8))
-      return *type;
-  return Type::f16;
+    if (auto type = type_named(word)) types.push_back(*type);
+  return types;
+}
+
+bool is_whole(Type type) { return is_integer(type) || element_bits(type) < 8; }
+
+/// What a product of such factors can be accumulated in, and what holds an element.
+Type wide_of(Type factor) { return factor == Type::f64 ? Type::f64 : Type::f32; }
+Type register_of(Type element) { return element == Type::f64 ? Type::f64 : Type::b32; }
+
+/// Of the factors that an accumulator of `shape` belongs to: those of two bytes lie alike.
+Type factor_of(std::string_view shape) {
+  return shape == "m16n16k8" ? Type::tf32 : shape == "m8n8k4" ? Type::f64 : Type::f16;
 }
 
 }  // namespace
 
 bool Decoder::fragment(const FormMatch& match) {
   bool load = match.effect == Effect::load_fragment, factor = has("a") || has("b");
-  Type type = whole_type(*now_);
+  Type type = types_of(*now_)[0];
   if (match.effect == Effect::multiply)
-    return type == Type::f16 ? multiply_fragments(match) : multiply_integers(match);
+    return is_whole(type) ? multiply_integers(match) : multiply_fragments(match);
+  const Operand& moved = now_->operands[load ? 0 : 1];
+  std::string_view shape = shape_of(*now_);
   Matrix matrix;
   std::vector<Slot> slots;
-  if (type == Type::f16) {
-    type = factor ? Type::f16 : match.form.type;
-    if (!fragment_slots(now_->operands[load ? 0 : 1], registers_of(!factor, type), load, slots))
+  if (!is_whole(type)) {
+    char which = has("a") ? 'a' : has("b") ? 'b' : 'd';
+    FloatProduct product = factor ? FloatProduct(shape, wide_of(type), type, wide_of(type))
+                                  : FloatProduct(shape, type, factor_of(shape), type);
+    if (!fragment_slots(moved, product.registers_of(which), load, slots, register_of(type)))
       return false;
-    matrix.m = matrix.n = side;
-    matrix.a = fragment_cells(has("a") ? 'a' : has("b") ? 'b' : 'd', type, slots);
-    return move_fragment(match, std::move(matrix), type, side);
+    matrix.m = which == 'b' ? product.whole.k : product.whole.m;
+    matrix.n = which == 'a' ? product.whole.k : product.whole.n;
+    matrix.a = product.cells(which, slots);
+    unsigned along = has("col") ? matrix.m : matrix.n;
+    return move_fragment(match, std::move(matrix), type, along);
   }
-  IntegerProduct product(shape_of(*now_), type);
-  const IntegerMatrix& moved = has("a") ? product.a : has("b") ? product.b : product.c;
-  if (!fragment_slots(now_->operands[load ? 0 : 1], moved.registers(), load, slots)) return false;
-  matrix.a = moved.bytes(slots);
+  IntegerProduct product(shape, type);
+  const IntegerMatrix& whole = has("a") ? product.a : has("b") ? product.b : product.c;
+  if (!fragment_slots(moved, whole.registers(), load, slots, Type::b32)) return false;
+  matrix.a = whole.bytes(slots);
   unsigned packed = element_bits(type) < 8 ? 8 / element_bits(type) : 1;
-  matrix.m = moved.by_columns ? moved.rows / packed : moved.rows;
-  matrix.n = moved.by_columns ? moved.columns : moved.columns / packed;
-  return move_fragment(match, std::move(matrix), type, has("col") ? moved.rows : moved.columns);
+  matrix.m = whole.by_columns ? whole.rows / packed : whole.rows;
+  matrix.n = whole.by_columns ? whole.columns : whole.columns / packed;
+  return move_fragment(match, std::move(matrix), type, has("col") ? whole.rows : whole.columns);
 }
 
 /// The registers of a fragment.
 bool Decoder::fragment_slots(const Operand& operand, unsigned count, bool written,
-                             std::vector<Slot>& slots) {
+                             std::vector<Slot>& slots, Type type) {
   std::vector<const Operand*> parts = elements(operand);
   if (operand.kind != Operand::Kind::vector || parts.size() != count)
     return complain(operand, "a vector of " + std::to_string(count) + " is expected");
   for (const Operand* part : parts)
-    slots.push_back(written ? destination(*part, Type::b32) : source(*part, Type::b32));
+    slots.push_back(written ? destination(*part, type) : source(*part, type));
   return !error_;
 }
 
@@ -163,43 +228,36 @@ bool Decoder::move_fragment(const FormMatch& match, Matrix matrix, Type type,
   return true;
 }
 
-/// Two products that share A; D goes to scratch, since the second reads A after the first wrote.
+/// D goes to scratch, since a tile reads A, B or C after another has written.
 bool Decoder::multiply_fragments(const FormMatch& match) {
-  const std::vector<Operand>& operands = now_->operands;
-  Type d_type = match.form.type, c_type = match.form.other;
+  std::vector<Type> types = types_of(*now_);
+  Type factor = types.size() == 4 ? types[1] : Type::f16;
+  FloatProduct product(shape_of(*now_), types[0], factor, types.back());
   std::array<std::vector<Slot>, 4> slots;  // D, A, B, C.
-  for (std::size_t i = 0; i < 4; ++i) {
-    bool factor = i == 1 || i == 2;
-    unsigned count = registers_of(!factor, i == 0 ? d_type : c_type);
-    if (!fragment_slots(operands[i], count, i == 0, slots[i])) return false;
-  }
+  for (std::size_t i = 0; i < 4; ++i)
+    if (!fragment_slots(now_->operands[i], product.registers_of("dabc"[i]), i == 0, slots[i],
+                        register_of(factor)))
+      return false;
   std::vector<Slot> results = slots[0];
-  for (Slot& slot : slots[0]) slot = scratch(4);
+  for (Slot& slot : slots[0]) slot = scratch(slot.width);
+  if (product.turned) std::swap(slots[1], slots[2]);
   Operation& op = emit(Effect::multiply, match.form);
   op.matrix = static_cast<std::uint32_t>(program_.matrices.size());
-  op.element_count = 2;
-  std::vector<Cell> a = fragment_cells('a', Type::f16, slots[1]);
-  std::vector<Cell> b = fragment_cells('b', Type::f16, slots[2]);
-  std::vector<Cell> c = fragment_cells('d', c_type, slots[3]);
-  std::vector<Cell> d = fragment_cells('d', d_type, slots[0]);
-  FragmentShape shape = *fragment_shape("m16n8k16", d_type, Type::f16, Type::f16, c_type);
-  for (unsigned slice = 0; slice < 2; ++slice) {
-    Matrix matrix{side, 8, side, d_type, Type::f16, Type::f16, c_type, a, {}, {}, {}};
-    for (unsigned i = 0; i < side * 8; ++i) {
-      unsigned at = i / 8 * side + 8 * slice + i % 8;
-      matrix.b.push_back(b[at]);
-      matrix.c.push_back(c[at]);
-      matrix.d.push_back(d[at]);
-    }
-    set_order(matrix, shape);
-    auto take = [&](const std::vector<Slot>& all, unsigned first, unsigned count) {
-      for (unsigned r = 0; r < count; ++r) matrix.registers.push_back(all[first + r].place);
+  unsigned steps = product.a.across;
+  op.element_count = static_cast<std::uint8_t>(product.d.down * product.d.across * steps);
+  FragmentMap map = make_fragment_map(product.tile);
+  for (unsigned tile = 0; tile < product.d.down * product.d.across * steps; ++tile) {
+    unsigned step = tile % steps, row = tile / steps / product.d.across;
+    unsigned column = tile / steps % product.d.across;
+    std::vector<Slot> all;
+    auto take = [&](std::span<const Slot> some) {
+      all.insert(all.end(), some.begin(), some.end());
     };
-    take(slots[0], slice * shape.d_registers, shape.d_registers);
-    take(slots[1], 0, shape.a_registers);
-    take(slots[2], slice * shape.b_registers, shape.b_registers);
-    take(slots[3], slice * shape.c_registers, shape.c_registers);
-    program_.matrices.push_back(std::move(matrix));
+    take(product.d.at(slots[0], row, column));
+    take(product.a.at(slots[1], row, step));
+    take(product.b.at(slots[2], step, column));
+    take(step == 0 ? product.c.at(slots[3], row, column) : product.d.at(slots[0], row, column));
+    add_product(product.tile, map, all);
   }
   for (std::size_t i = 0; i < results.size(); ++i) emit_move(results[i], slots[0][i]);
   return true;
@@ -207,15 +265,13 @@ bool Decoder::multiply_fragments(const FormMatch& match) {
 
 /// Products of at most sixteen rows by eight columns; D goes to scratch, since all read A or B.
 bool Decoder::multiply_integers(const FormMatch& match) {
-  std::vector<Type> types;
-  for (std::string_view word : now_->modifiers)
-    if (auto type = type_named(word)) types.push_back(*type);
+  std::vector<Type> types = types_of(*now_);
   IntegerProduct product(shape_of(*now_), types[1]);
   const IntegerMatrix& whole = product.c;
   std::array<const IntegerMatrix*, 4> matrices{&whole, &product.a, &product.b, &whole};
   std::array<std::vector<Slot>, 4> slots;
   for (std::size_t i = 0; i < 4; ++i)
-    if (!fragment_slots(now_->operands[i], matrices[i]->registers(), i == 0, slots[i]))
+    if (!fragment_slots(now_->operands[i], matrices[i]->registers(), i == 0, slots[i], Type::b32))
       return false;
   std::vector<Slot> results = slots[0];
   for (Slot& slot : slots[0]) slot = scratch(4);

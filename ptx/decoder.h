@@ -154,7 +154,7 @@ class Decoder {
                        std::vector<Slot>& slots);
   bool fragment(const FormMatch& match);
   bool fragment_slots(const Operand& operand, unsigned count, bool written,
-                      std::vector<Slot>& slots);
+                      std::vector<Slot>& slots, Type type);
   bool move_fragment(const FormMatch& match, Matrix matrix, Type type, unsigned default_stride);
   bool multiply_fragments(const FormMatch& match);
   bool multiply_integers(const FormMatch& match);

@@ -154,7 +154,7 @@ inline constexpr std::string_view known_words =
     "global_stride element_stride elemtype interleave_layout swizzle_mode swizzle_atomicity "
     "fill_mode ld_reduce acc::f32 "
     "acc::f16 scaled::n2::ue8m0 sp::ordered_metadata m8n8k32 m8n8k128 m16n16k16 m8n32k16 m32n8k16 "
-    "a c d load store m16n8k128 m16n8k256 b8x16 b6x16_p32 b4x16_p64 scale_vec::1X "
+    "m16n16k8 a c d load store m16n8k128 m16n8k256 b8x16 b6x16_p32 b4x16_p64 scale_vec::1X "
     "scale_vec::2X scale_vec::4X nc block16 block32 ignore_oob try_cancel query_cancel is_canceled "
     "get_first_ctaid "
     "get_first_ctaid::x get_first_ctaid::y get_first_ctaid::z multicast::cluster::all ";

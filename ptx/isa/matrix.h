@@ -1,7 +1,7 @@
 #pragma once
 
 // PTX ISA 9.7.14.5 and 9.7.14.6: ldmatrix, stmatrix, movmatrix, mma.sync dense, sparse and
-// scaled; 9.7.14.4, wmma, whose fragments are those of two mma.m16n8k16 side by side.
+// scaled; 9.7.14.4, wmma, whose products are several of mma.sync's.
 
 #include "ptx/row.h"
 
@@ -105,6 +105,32 @@ PTX_EFFECT("wmma.store.d.sync.aligned(.row|.col).m16n16k16{.wspace}.type [a], b{
         any_of(f16, f32), 0, since(60, 70), store_fragment)
 PTX_EFFECT("wmma.mma.sync.aligned(.row|.col)(.row|.col).m16n16k16.type.other d, a, b, c",
         any_of(f16, f32), any_of(f16, f32), since(60, 70), multiply)
+PTX_EFFECT("wmma.load(.a|.b).sync.aligned(.row|.col)(.m8n32k16|.m32n8k16){.wspace}.f16 d, [a]"
+        "{, b}", 0, 0, since(61, 70), load_fragment)
+PTX_EFFECT("wmma.load.c.sync.aligned(.row|.col)(.m8n32k16|.m32n8k16){.wspace}.type d, [a]{, b}",
+        any_of(f16, f32), 0, since(61, 70), load_fragment)
+PTX_EFFECT("wmma.store.d.sync.aligned(.row|.col)(.m8n32k16|.m32n8k16){.wspace}.type [a], b{, c}",
+        any_of(f16, f32), 0, since(61, 70), store_fragment)
+PTX_EFFECT("wmma.mma.sync.aligned(.row|.col)(.row|.col)(.m8n32k16|.m32n8k16).type.other d, a, b, c",
+        any_of(f16, f32), any_of(f16, f32), since(61, 70), multiply)
+PTX_EFFECT("wmma.load(.a|.b).sync.aligned(.row|.col)(.m16n16k16|.m8n32k16|.m32n8k16){.wspace}.bf16"
+        " d, [a]{, b}", 0, 0, since(70, 80), load_fragment)
+PTX_EFFECT("wmma.mma.sync.aligned(.row|.col)(.row|.col)(.m16n16k16|.m8n32k16|.m32n8k16).f32.bf16"
+        ".bf16.f32 d, a, b, c", 0, 0, since(70, 80), multiply)
+PTX_EFFECT("wmma.load(.a|.b).sync.aligned(.row|.col).m16n16k8{.wspace}.tf32 d, [a]{, b}", 0, 0,
+        since(70, 80), load_fragment)
+PTX_EFFECT("wmma.load.c.sync.aligned(.row|.col).m16n16k8{.wspace}.f32 d, [a]{, b}", 0, 0,
+        since(70, 80), load_fragment)
+PTX_EFFECT("wmma.store.d.sync.aligned(.row|.col).m16n16k8{.wspace}.f32 [a], b{, c}", 0, 0,
+        since(70, 80), store_fragment)
+PTX_EFFECT("wmma.mma.sync.aligned(.row|.col)(.row|.col).m16n16k8.f32.tf32.tf32.f32 d, a, b, c", 0,
+        0, since(70, 80), multiply)
+PTX_EFFECT("wmma.load(.a|.b|.c).sync.aligned(.row|.col).m8n8k4{.wspace}.f64 d, [a]{, b}", 0, 0,
+        since(70, 80), load_fragment)
+PTX_EFFECT("wmma.store.d.sync.aligned(.row|.col).m8n8k4{.wspace}.f64 [a], b{, c}", 0, 0,
+        since(70, 80), store_fragment)
+PTX_EFFECT("wmma.mma.sync.aligned(.row|.col)(.row|.col).m8n8k4{.rnd}.f64.f64.f64.f64 d, a, b, c", 0,
+        0, since(70, 80), multiply)
 PTX_EFFECT("wmma.load(.a|.b).sync.aligned(.row|.col)(.m16n16k16|.m8n32k16|.m32n8k16){.wspace}.type"
         " d, [a]{, b}", bytes_in, 0, since(63, 72), load_fragment)
 PTX_EFFECT("wmma.load.a.sync.aligned.row.m8n8k32{.wspace}.type d, [a]{, b}", nibbles_in, 0,

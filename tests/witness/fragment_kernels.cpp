@@ -40,8 +40,9 @@ struct Moved {
   unsigned each() const { return area() / warp_lanes; }
   unsigned registers() const {
     if (type == "f16" && (which == 'a' || which == 'b')) return 8;
-    return rows * columns * bits() / 1024;
+    return rows * columns * bits() / warp_lanes / width_of(register_type());
   }
+  Type register_type() const { return type == "f64" ? Type::b64 : Type::b32; }
   std::string mnemonic(std::string_view shape) const {
     std::string text = which == 'd' ? "wmma.store." : "wmma.load.";
     text += std::string(1, which) + ".sync.aligned" + (by_columns ? ".col." : ".row.");
@@ -73,28 +74,39 @@ struct Plan {
   }
   Moved& of(char which) { return moved[static_cast<std::size_t>(which - 'a')]; }
   const Moved& of(char which) const { return moved[static_cast<std::size_t>(which - 'a')]; }
-  bool whole() const { return of('a').type != "f16"; }
   void set_product() {
     auto order = [&](char which) { return of(which).by_columns ? ".col" : ".row"; };
     std::string factor(of('a').type), c(of('c').type), d(of('d').type);
     product = std::string("wmma.mma") + (factor == "b1" ? ".and.popc" : "") + ".sync.aligned" +
               order('a') + order('b') + "." + std::string(shape);
-    product += whole() ? ".s32." + factor + "." + factor + ".s32" : "." + d + "." + c;
+    product += "." + d + (factor == "f16" ? "" : "." + factor + "." + factor) + "." + c;
   }
 };
 
+std::uint64_t one_of(std::string_view type) {
+  if (type == "f16") return 0x3C00;
+  if (type == "bf16") return 0x3F80;
+  return type == "tf32" ? 0x3F800000 : type == "f64" ? 0x3FF0000000000000 : 1;
+}
+
 /// Any bits that are a number.
-std::uint64_t finite(std::uint64_t bits) {
-  return (bits & 0x7C00) == 0x7C00 ? bits & ~std::uint64_t{0x4000} : bits;
+std::uint64_t finite(std::string_view type, std::uint64_t bits) {
+  std::uint64_t exponent = type == "f16"    ? 0x7C00
+                           : type == "bf16" ? 0x7F80
+                           : type == "tf32" ? 0x7F800000
+                           : type == "f64"  ? 0x7FF0000000000000
+                                            : 0;
+  bool number = exponent == 0 || (bits & exponent) != exponent;
+  return number ? bits : bits ^ (exponent & ~(exponent >> 1));
 }
 
 /// C lies halfway between two numbers of f16, and one product is too small for f32 to tell: whether
 /// the sum becomes f32 first is seen.
-std::uint64_t halfway_element(char which, unsigned row, unsigned column) {
+std::uint64_t halfway_element(char which, unsigned row, unsigned column, unsigned columns) {
   constexpr std::uint64_t tiny = 0x0C00, sign = 0x8000;  // 2^-12
   if (which == 'a') return column != 0 ? 0 : row % 2 == 0 ? tiny : tiny | sign;
   if (which == 'b') return row == 0 ? tiny : 0;
-  return 0x3F800000 | (2 * (row * 16 + column) + 1) << 12;
+  return 0x3F800000 | (2 * (row * columns + column) + 1) << 12;
 }
 
 /// The bits of an element; the manner changes from warp to warp.
@@ -103,14 +115,14 @@ std::uint64_t element(const Plan& plan, char which, unsigned warp, unsigned row,
                                           {4, 0, 4}, {5, 5, 5}, {1, 2, 1}, {1, 3, 3}};
   const Moved& moved = plan.of(which);
   auto [m, n, k] = plan.extents;
-  std::uint64_t one = moved.type == "f16" ? 0x3C00 : 1;
+  std::uint64_t one = one_of(moved.type);
   if (which == 'a' && plan.one_of_a) return column == (row + m * warp) % k ? one : 0;
   if (which == 'b' && plan.one_of_b) return row == (column + n * warp) % k ? one : 0;
   std::uint64_t index = (std::uint64_t{warp} * 64 + row) * 256 + column;
   std::uint64_t seed = 60 + static_cast<std::uint64_t>(which - 'a'), r = philox64(seed, 1, index);
-  if (plan.one_of_a || plan.one_of_b) return moved.type == "f16" ? finite(r & 0xFFFF) : r;
+  if (plan.one_of_a || plan.one_of_b) return finite(moved.type, r);
   if (plan.product.empty()) return r;
-  if (plan.halfway) return halfway_element(which, row, column);
+  if (plan.halfway) return halfway_element(which, row, column, n);
   if (which == 'c' && plan.at_extremes) return near_extreme(r);
   if (moved.bits() < 8) return r;
   return matrix_element(*type_named(moved.type), kinds[warp % 8][which - 'a'], seed, index);
@@ -181,18 +193,20 @@ std::string with_stride(Writer& w, const Moved& moved) {
   return ", " + stride;
 }
 
-std::vector<std::string> declared(Writer& w, unsigned count) {
+std::vector<std::string> declared(Writer& w, const Moved& moved) {
   std::vector<std::string> names;
-  for (unsigned i = 0; i < count; ++i) names.push_back(w.declare(Type::b32));
+  for (unsigned i = 0; i < moved.registers(); ++i)
+    names.push_back(w.declare(moved.register_type()));
   return names;
 }
 
 /// The fragment of a matrix that is loaded; of zeros where C is none.
 std::vector<std::string> loaded(Writer& w, const Plan& plan, char which) {
   const Moved& moved = plan.of(which);
-  std::vector<std::string> names = declared(w, moved.registers());
+  std::vector<std::string> names = declared(w, moved);
   if (which == 'c' && (plan.one_of_a || plan.one_of_b)) {
-    for (const std::string& name : names) w.line("mov.b32 " + name + ", 0;");
+    std::string type(name_of(moved.register_type()));
+    for (const std::string& name : names) w.line("mov." + type + " " + name + ", 0;");
     return names;
   }
   std::string own = w.input_area(moved.each(), image(plan, which)), begin;
@@ -233,7 +247,7 @@ Kernel kernel_of(const Instance& instance, const std::string& variant, const Pla
     return w.finish(7, w.count());
   }
   std::vector<std::string> a = loaded(w, plan, 'a'), b = loaded(w, plan, 'b'),
-                           c = loaded(w, plan, 'c'), d = declared(w, plan.of('d').registers());
+                           c = loaded(w, plan, 'c'), d = declared(w, plan.of('d'));
   w.line(plan.product + " " + braced(d) + ", " + braced(a) + ", " + braced(b) + ", " + braced(c) +
          ";");
   store(w, plan, d);
@@ -252,15 +266,14 @@ std::vector<Kernel> products(const Instance& instance, std::string_view shape) {
   std::vector<std::string_view> types;
   for (std::string_view word : instance.words)
     if (type_named(word)) types.push_back(word);
-  bool whole = types.size() == 4;
-  Plan plan(shape, whole ? types[1] : "f16", whole ? "s32" : types[0]);
-  if (!whole) plan.of('c').type = types[1];
+  Plan plan(shape, types.size() == 4 ? types[1] : "f16", types[0]);
+  plan.of('c').type = types.back();
   std::vector<bool> orders = orders_of(instance);
   plan.of('a').by_columns = orders[0], plan.of('b').by_columns = orders[1];
   plan.product = instance.mnemonic();
   std::vector<Kernel> all{kernel_of(instance, "", plan)};
   plan.at_extremes = true;
-  if (whole) all.push_back(kernel_of(instance, "at the extremes", plan));
+  if (types[0] == "s32") all.push_back(kernel_of(instance, "at the extremes", plan));
   plan.halfway = true, plan.warps = 1;
   if (types[0] == "f16" && types[1] == "f32") all.push_back(kernel_of(instance, "halfway", plan));
   return all;
@@ -270,7 +283,9 @@ std::vector<Kernel> moves(const Instance& instance, std::string_view shape) {
   std::string_view type = instance.words.back();
   char which = instance.has("a") ? 'a' : instance.has("b") ? 'b' : instance.has("c") ? 'c' : 'd';
   bool factor = which == 'a' || which == 'b';
-  Plan plan(shape, factor ? type : "s8", !factor ? type : type == "f16" ? "f32" : "s32");
+  bool wide = type == "f16" || type == "bf16" || type == "tf32";
+  std::string_view sum = !factor || type == "f64" ? type : wide ? "f32" : "s32";
+  Plan plan(shape, factor ? type : "s8", sum);
   Moved& moved = plan.of(which);
   moved.by_columns = orders_of(instance)[0];
   moved.space = instance.word_with("global");

@@ -147,6 +147,49 @@ TEST_CASE("each element of D is one element of the A that a form of wmma.load mo
     }
 }
 
+/// Bits of the elements of D, each as wide as those of `type`: in f32 two bytes stand above two.
+std::vector<std::uint64_t> numbers_in(const std::string& bytes, const std::string& type) {
+  std::vector<std::uint64_t> list(bytes.size() / (type == "f64" ? 8 : 4));
+  std::size_t each = bytes.size() / std::max<std::size_t>(list.size(), 1);
+  for (std::size_t i = 0; i < list.size(); ++i) std::memcpy(&list[i], &bytes[i * each], each);
+  return list;
+}
+
+TEST_CASE("each element of D is one element of the floats that a form of wmma.load moves") {
+  struct Case {
+    std::string shape, type;
+    unsigned m, n, k, warps;
+  };
+  for (const Case& each :
+       {Case{"m8n32k16", "bf16", 8, 32, 16, 2}, Case{"m32n8k16", "bf16", 32, 8, 16, 2},
+        Case{"m16n16k8", "tf32", 16, 16, 8, 2}, Case{"m8n8k4", "f64", 8, 8, 4, 2}})
+    for (bool by_columns : {false, true}) {
+      std::string order = by_columns ? "col" : "row";
+      std::vector<Kernel> kernels = fragment_kernels(instance_named(
+          "wmma.load.a.sync.aligned." + order + "." + each.shape + ".global." + each.type));
+      REQUIRE(kernels.size() == 2);
+      Ran ran = run(kernels[0]);
+      INFO(kernels[0].name << ": " << ran.end.detail);
+      REQUIRE_FALSE(stops(ran));
+      std::vector<std::uint64_t> d = numbers_in(ran.output, each.type);
+      unsigned bytes = each.type == "bf16" ? 2 : each.type == "tf32" ? 4 : 8;
+      unsigned here = 0, turned = 0;
+      for (unsigned i = 0; i < each.warps * each.m * each.n; ++i) {
+        unsigned warp = i / each.m / each.n, row = i / each.n % each.m;
+        unsigned column = (i % each.n + each.n * warp) % each.k;
+        auto element = [&](bool columns) {
+          unsigned at = columns ? column * each.m + row : row * each.k + column;
+          std::uint64_t bits = 0;
+          std::memcpy(&bits, &kernels[0].input[(warp * each.m * each.k + at) * bytes], bytes);
+          return bytes == 2 ? bits << 16 : bytes == 4 ? bits & 0xFFFFE000 : bits;
+        };
+        here += d[i] == element(by_columns), turned += d[i] == element(!by_columns);
+      }
+      CHECK(here == each.warps * each.m * each.n);
+      CHECK(turned < here);
+    }
+}
+
 TEST_CASE("a D of f16 from a C of f32 is rounded twice") {
   std::vector<Kernel> kernels =
       fragment_kernels(instance_named("wmma.mma.sync.aligned.row.col.m16n16k16.f16.f32"));

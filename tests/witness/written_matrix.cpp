@@ -43,12 +43,9 @@ std::optional<Texts> mma(const Instance& instance, Draw& draw) {
   return texts;
 }
 
-unsigned fragment_registers(std::string_view type, bool factor) {
-  return factor || type == "f32" ? 8 : 4;
-}
-
-/// Registers of a matrix of integers: A, B, or with a blank C and D.
-std::size_t integer_registers(const Product& product, Type type, char which) {
+/// Registers of a fragment: A, B, or with a blank C and D.
+std::size_t fragment_registers(const Product& product, Type type, char which) {
+  if (type == Type::f16 && which != ' ') return 8;
   std::array<std::size_t, 3> extents{};  // m, n, k
   std::size_t i = 0;
   for (char c : product.shape)
@@ -58,40 +55,28 @@ std::size_t integer_registers(const Product& product, Type type, char which) {
       ++i;
   auto [m, n, k] = extents;
   std::size_t elements = which == 'a' ? m * k : which == 'b' ? k * n : m * n;
-  return elements * element_bits(type) / 1024;
-}
-
-std::optional<Texts> integer_wmma(const Instance& instance, const Product& product, Draw& draw) {
-  auto vector = [&](char which) {
-    Type type = which == ' '               ? Type::s32
-                : product.types.size() > 1 ? product.types[1]
-                                           : product.types[0];
-    return vector_of(Type::b32, integer_registers(product, type, which), draw);
-  };
-  if (instance.has("mma")) return Texts{vector(' '), vector('a'), vector('b'), vector(' ')};
-  bool shared = !instance.word_with("shared").empty();
-  std::string moved = vector(instance.has("a") ? 'a' : instance.has("b") ? 'b' : ' ');
-  std::string at = shared ? shared_address(draw) : global_address(draw);
-  Texts texts = instance.has("load") ? Texts{moved, at} : Texts{at, moved};
-  if (draw.one_in(2)) texts.push_back(draw.one_in(2) ? "128" : reg(Type::b32, draw));
-  return texts;
+  return elements * element_bits(type) / (type == Type::f64 ? 2048 : 1024);
 }
 
 std::optional<Texts> wmma(const Instance& instance, Draw& draw) {
   Product product = product_of(instance);
-  if (!product.types.empty() && !is_float(product.types[0]))
-    return integer_wmma(instance, product, draw);
-  std::string_view type = name_of(instance.type);
-  if (instance.has("mma"))
-    return Texts{vector_of(Type::b32, fragment_registers(type, false), draw),
-                 vector_of(Type::b32, 8, draw), vector_of(Type::b32, 8, draw),
-                 vector_of(Type::b32, fragment_registers(name_of(instance.other), false), draw)};
-  bool factor = instance.has("a") || instance.has("b");
+  const std::vector<Type>& types = product.types;
+  if (types.empty()) return std::nullopt;
+  auto vector = [&](Type type, char which) {
+    return vector_of(type == Type::f64 ? type : Type::b32, fragment_registers(product, type, which),
+                     draw);
+  };
+  if (instance.has("mma")) {
+    Type factor = types.size() == 4 ? types[1] : Type::f16;
+    return Texts{vector(types[0], ' '), vector(factor, 'a'), vector(factor, 'b'),
+                 vector(types.back(), ' ')};
+  }
   bool shared = !instance.word_with("shared").empty();
-  std::string vector = vector_of(Type::b32, fragment_registers(type, factor), draw);
+  std::string moved = vector(types[0], instance.has("a") ? 'a' : instance.has("b") ? 'b' : ' ');
   std::string at = shared ? shared_address(draw) : global_address(draw);
-  Texts texts = instance.has("load") ? Texts{vector, at} : Texts{at, vector};
-  if (draw.one_in(2)) texts.push_back(draw.one_in(2) ? "16" : reg(Type::b32, draw));
+  Texts texts = instance.has("load") ? Texts{moved, at} : Texts{at, moved};
+  std::string stride = is_float(types[0]) ? "16" : "128";
+  if (draw.one_in(2)) texts.push_back(draw.one_in(2) ? stride : reg(Type::b32, draw));
   return texts;
 }
 
