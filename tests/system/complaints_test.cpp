@@ -240,7 +240,7 @@ TEST_CASE("a verdict says on how many blocks stress inputs were run") {
 
 TEST_CASE("the script of the README says how it is called, and runs nothing for a wrong word") {
   for (auto [word, status] : {std::pair{"--help", 0}, {"--uptade", usage}, {"--last", usage}}) {
-    auto end = run_process({LATHE_ROOT "/scripts/readme", word}, "", {});
+    auto end = run_process({source_folder + std::string("/scripts/readme"), word}, "", {});
     REQUIRE(end.has_value());
     CHECK(end->status == status);
     has(end->out + end->err, "usage: scripts/readme");
