@@ -177,7 +177,8 @@ class Generator {
       std::memcpy(bytes.data() + i * sizeof stored, &stored, sizeof stored);
     };
     if (!normal_values || sizeof(Stored) > 2) {
-      for (std::uint64_t i = 0; i < count; ++i) store(i, float_at(first + i));
+      RowSign sign_of_row;
+      for (std::uint64_t i = 0; i < count; ++i) store(i, float_at(first + i, sign_of_row));
       return;
     }
     for (std::uint64_t i = 0; i < count; i += 2) {
@@ -189,12 +190,22 @@ class Generator {
 
   double clamp(double value) const { return std::clamp(value, range_.low, range_.high); }
 
+  /// Which sign the row has that was asked for last.
+  struct RowSign {
+    std::uint64_t begin = 0, end = 0;
+    bool below = false;
+  };
+
   double float_at(std::uint64_t index) const {
-    return class_ == InputClass::declared ? declared_float(index) : stressed(index);
+    RowSign sign_of_row;
+    return float_at(index, sign_of_row);
+  }
+  double float_at(std::uint64_t index, RowSign& sign_of_row) const {
+    if (class_ == InputClass::declared) return declared_float(index, draw(index));
+    return stressed(index, sign_of_row);
   }
 
-  double declared_float(std::uint64_t index) const {
-    Draw words = draw(index);
+  double declared_float(std::uint64_t index, const Draw& words) const {
     const auto& kind = tensor_.values.kind;
     if (const auto* uniform = std::get_if<Values::Uniform>(&kind))
       return uniform_between(uniform->low, uniform->high, words);
@@ -220,8 +231,10 @@ class Generator {
     return (std::uint64_t{words[1]} << 32 | words[0]) % bound;
   }
 
-  double stressed(std::uint64_t index) const {
-    Draw words = draw(index);
+  double stressed(std::uint64_t index, RowSign& sign_of_row) const {
+    if (class_ == InputClass::ones) return 1;
+    // Two neighbours that cancel have one draw.
+    Draw words = draw(class_ == InputClass::cancellation ? index / 2 : index);
     switch (class_) {
       case InputClass::overflow:
         // Half of the elements near the greatest value, so that sums and products leave the type.
@@ -230,13 +243,11 @@ class Generator {
       case InputClass::underflow:
         return clamp(sign(words[0]) * limits_.least_normal * (1 + 15 * unit(words[1])));
       case InputClass::cancellation:
-        return clamp(cancelling(index));
+        return clamp(cancelling(index, words));
       case InputClass::precision_loss:
         return clamp(mixed_magnitude(words));
       case InputClass::zeros:
         return range_.low < 0 && (words[0] & 1) != 0 ? -0.0 : 0.0;
-      case InputClass::ones:
-        return 1;
       case InputClass::denormals:
         return clamp(sign(words[0]) * limits_.least_normal * unit(words[1]));
       case InputClass::infinities:
@@ -245,16 +256,16 @@ class Generator {
       case InputClass::nans:
         return words[2] % 64 == 0 ? std::numeric_limits<double>::quiet_NaN() : clamp(normal(words));
       case InputClass::great:
-        return great(index);
+        return great(index, words, sign_of_row);
       case InputClass::declared:
+      case InputClass::ones:
         break;
     }
-    return declared_float(index);
+    return declared_float(index, words);
   }
 
   /// Neighbours are each other's negative but for their last bits.
-  double cancelling(std::uint64_t index) const {
-    Draw words = draw(index / 2);
+  static double cancelling(std::uint64_t index, const Draw& words) {
     double value = 64.0 * (0.5 + unit(words[1])) * sign(words[0]);
     if (index % 2 == 0) return value;
     return -value * (1 + static_cast<double>(words[2] % 5) * 0x1p-9 - 0x1p-8);
@@ -262,16 +273,21 @@ class Generator {
 
   /// All within an eighth of the greatest that is admitted, and rows of one sign: a product of many
   /// leaves the type, and nothing of a row is above 0.
-  double great(std::uint64_t index) const {
+  double great(std::uint64_t index, const Draw& words, RowSign& sign_of_row) const {
     constexpr std::uint64_t row_of_one = 64, row_stream = std::uint64_t{1} << 40;
-    std::size_t rank = tensor_.shape.size();
-    std::uint64_t row =
-        rank < 2 ? row_of_one : std::max<std::uint64_t>(1, tensor_.strides[rank - 2]);
-    bool below = (philox64(seed_, stream_ | row_stream, index / row) & 1) != 0;
+    if (index < sign_of_row.begin || index >= sign_of_row.end) {
+      std::size_t rank = tensor_.shape.size();
+      std::uint64_t row =
+          rank < 2 ? row_of_one : std::max<std::uint64_t>(1, tensor_.strides[rank - 2]);
+      std::uint64_t number = index / row;
+      sign_of_row = {number * row, (number + 1) * row,
+                     (philox64(seed_, stream_ | row_stream, number) & 1) != 0};
+    }
+    bool below = sign_of_row.below;
     double least = std::max(range_.low, -limits_.greatest);
     double greatest = std::min(range_.high, limits_.greatest);
     double end = (below && least < 0) || greatest <= 0 ? least : greatest;
-    return clamp(end * (1 - unit(draw(index)[1]) / 8));
+    return clamp(end * (1 - unit(words[1]) / 8));
   }
 
   /// Magnitudes from 2^-12 to 2^11: small terms beside great ones.

@@ -124,14 +124,11 @@ class Bits : public BitsValues {
   }
   /// A whole register for the lanes of a mask.
   void copy_all(Lanes& lanes, Spot to, Spot from, unsigned width, Mask mask) {
-    if (mask == every_lane) {
-      std::memmove(lanes.bytes.data() + to, lanes.bytes.data() + from, lane_count * width);
-    } else {
-      for (unsigned i = 0; i < lane_count; ++i)
-        if ((mask >> i & 1) != 0)
-          std::memmove(lanes.bytes.data() + to + i * width, lanes.bytes.data() + from + i * width,
-                       width);
-    }
+    with_bytes(width, [&](auto word) {
+      std::array<decltype(word), lane_count> words;
+      std::memcpy(words.data(), lanes.bytes.data() + from, sizeof words);
+      put_words(lanes, to, words, mask);
+    });
     Mask known = lanes.defined[from / 64] & mask;
     lanes.defined[to / 64] = (lanes.defined[to / 64] & ~mask) | known;
     if (lanes.known.empty() || known == mask) return;
@@ -170,10 +167,9 @@ class Bits : public BitsValues {
   /// The same bits in each lane of a register of at most 64 bits.
   void put_all(Lanes& lanes, Spot place, unsigned width, std::uint64_t bits, Mask mask) {
     with_bytes(width, [&](auto word) {
-      word = static_cast<decltype(word)>(bits);
-      std::byte* at = lanes.bytes.data() + place;
-      for (unsigned i = 0; i < lane_count; ++i)
-        if ((mask >> i & 1) != 0) std::memcpy(at + i * sizeof word, &word, sizeof word);
+      std::array<decltype(word), lane_count> words;
+      words.fill(static_cast<decltype(word)>(bits));
+      put_words(lanes, place, words, mask);
     });
     lanes.defined[place / 64] |= mask;
   }
@@ -188,6 +184,8 @@ class Bits : public BitsValues {
 
   /// Memory to whole registers, at each lane's place; false, and nothing is done, where a byte is
   /// undefined. A register wider than `each` is filled with zeros or with the sign.
+  template <class Places>
+  static bool all_set(const Places& at, unsigned total, Mask mask);
   template <class Slots, class Places>
   bool read_all(Lanes& lanes, const Slots& slots, const Places& at, unsigned each, bool sign,
                 Mask mask);
@@ -279,11 +277,13 @@ class Bits : public BitsValues {
     if ((mask & ~lanes.defined[place / 64]) != 0 || width < 4 || width > 8) return false;
     const std::byte* at = lanes.bytes.data() + place;
     if (width == 8) {
-      std::memcpy(bits.data(), at, sizeof bits);
+      for (unsigned i = 0; i < lane_count; ++i) std::memcpy(&bits[i], at + std::size_t{i} * 8, 8);
     } else {
-      std::array<std::uint32_t, lane_count> words;
-      std::memcpy(words.data(), at, sizeof words);
-      for (unsigned i = 0; i < lane_count; ++i) bits[i] = words[i];
+      for (unsigned i = 0; i < lane_count; ++i) {
+        std::uint32_t word;
+        std::memcpy(&word, at + std::size_t{i} * 4, 4);
+        bits[i] = word;
+      }
     }
     return true;
   }
@@ -386,16 +386,24 @@ class Bits : public BitsValues {
     if (bytes == 1) return use(std::uint8_t{});
     use(Sixteen{});
   }
-  static void store_lanes(Lanes& lanes, Spot to, const std::array<std::uint32_t, lane_count>& words,
-                          Mask mask) {
+  template <class Word>
+  [[gnu::always_inline]] static void put_words(Lanes& lanes, Spot to,
+                                               const std::array<Word, lane_count>& words,
+                                               Mask mask) {
     std::byte* at = lanes.bytes.data() + to;
-    lanes.defined[to / 64] |= mask;
     if (mask == every_lane) {
       std::memcpy(at, words.data(), sizeof words);
       return;
     }
-    for (unsigned i = 0; i < lane_count; ++i)
-      if ((mask >> i & 1) != 0) std::memcpy(at + 4 * i, &words[i], 4);
+    for (; mask != 0; mask &= mask - 1) {
+      auto i = static_cast<std::size_t>(std::countr_zero(mask));
+      std::memcpy(at + i * sizeof(Word), &words[i], sizeof(Word));
+    }
+  }
+  static void store_lanes(Lanes& lanes, Spot to, const std::array<std::uint32_t, lane_count>& words,
+                          Mask mask) {
+    lanes.defined[to / 64] |= mask;
+    put_words(lanes, to, words, mask);
   }
   static void fill_above(std::byte* at, std::size_t bytes, std::size_t width, bool sign) {
     bool ones = sign && (std::to_integer<unsigned>(at[bytes - 1]) & 0x80) != 0;

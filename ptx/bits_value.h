@@ -117,13 +117,14 @@ constexpr BitsOf<To> recast(BitsOf<From> a) {
 // Between f32 and its narrow kin, without branches and without the processor's own conversions,
 // which go one by one: these vectorise.
 
+/// What is small stands behind a one that is taken off again.
 [[gnu::always_inline]] constexpr float single_of_half(std::uint16_t half) {
   std::uint32_t magnitude = half & 0x7FFFu, sign = (half & 0x8000u) << 16;
-  std::uint32_t normal = (magnitude << 13) + (112u << 23);
-  float small = static_cast<float>(static_cast<std::int32_t>(magnitude)) * 0x1p-24f;
-  std::uint32_t bits = magnitude < 0x400 ? std::bit_cast<std::uint32_t>(small) : normal;
-  bits += magnitude >= 0x7C00 ? 112u << 23 : 0;
-  return std::bit_cast<float>(bits | sign);
+  std::uint32_t small = magnitude < 0x400 ? ~0u : 0u, great = magnitude >= 0x7C00 ? ~0u : 0u;
+  std::uint32_t normal = (magnitude << 13) + (112u << 23) + (small & 1u << 23);
+  auto one = std::bit_cast<float>(small & 113u << 23);
+  auto bits = std::bit_cast<std::uint32_t>(std::bit_cast<float>(normal) - one);
+  return std::bit_cast<float>((bits + (great & 112u << 23)) | sign);
 }
 /// To nearest even; NaN is the canonical one.
 [[gnu::always_inline]] constexpr std::uint16_t half_of_single(float x) {

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "ptx/common_place.h"
 #include "ptx/observer.h"
 #include "ptx/program.h"
 
@@ -53,30 +54,31 @@ class FootprintObserver {
   }
   void on_access(const Access& access) {
     if (access.space != Space::global || access.buffers == nullptr) return;
-    bool reads = access.kind == AccessKind::read;
-    std::uint64_t page = ~std::uint64_t{0};  // That was marked last, if of the same buffer.
-    std::uint32_t last = ~std::uint32_t{0};
     for (Mask left = access.mask; left != 0; left &= left - 1) {
       auto lane = static_cast<unsigned>(std::countr_zero(left));
       std::uint32_t number = (*access.buffers)[lane];
       if (number >= buffers.size()) continue;
-      Marks& marks = buffers[number];
-      std::uint64_t offset = (*access.addresses)[lane] - marks.address;
-      std::uint64_t end = (offset + access.bytes - 1) / page_bytes;
-      if (number != last || page != end || offset / page_bytes != end) {
-        last = number, page = end;
-        marks.pages[offset / page_bytes] = 1;
-        marks.pages[end] = 1;
-      }
-      if (reads) continue;
-      if (marks.written != nullptr) std::memset(marks.written + offset, 1, access.bytes);
-      if (watch.wanted && number == watch.buffer && watch.offset >= offset &&
-          watch.offset < offset + access.bytes) {
-        watch.seen = true;
-        watch.block = block_;
-        watch.thread = access.warp * lane_count + lane;
-        watch.instruction = access.instruction;
-      }
+      std::uint64_t offset = (*access.addresses)[lane] - buffers[number].address;
+      touch(buffers[number], offset, access.bytes, access.kind);
+      if (watches(number, access.kind))
+        look(offset, access.bytes, access.warp * lane_count + lane, access.instruction);
+    }
+  }
+  /// The same of lanes that are all in one buffer; side by side they are one range.
+  template <class Region>
+  void on_common(const CommonPlace<Region>& at, std::uint32_t instruction, std::uint32_t warp,
+                 Mask mask, std::uint32_t bytes, AccessKind kind) {
+    if (at.space != Space::global || at.buffer >= buffers.size()) return;
+    Marks& marks = buffers[at.buffer];
+    bool watched = watches(at.buffer, kind);
+    if (at.reach != Reach::any && mask == every_lane && !watched)
+      return touch(marks, (*at.where)[0] - marks.address,
+                   at.reach == Reach::row ? lane_count * std::uint64_t{bytes} : bytes, kind);
+    for (Mask left = mask; left != 0; left &= left - 1) {
+      auto lane = static_cast<unsigned>(std::countr_zero(left));
+      std::uint64_t offset = (*at.where)[lane] - marks.address;
+      touch(marks, offset, bytes, kind);
+      if (watched) look(offset, bytes, warp * lane_count + lane, instruction);
     }
   }
   void on_barrier_arrive(std::uint32_t, std::uint32_t, unsigned, std::uint32_t, Mask, bool) {}
@@ -94,6 +96,24 @@ class FootprintObserver {
   bool good() const { return true; }
 
  private:
+  static void touch(Marks& marks, std::uint64_t offset, std::uint64_t bytes, AccessKind kind) {
+    std::uint64_t end = (offset + bytes - 1) / page_bytes;
+    for (std::uint64_t page = offset / page_bytes; page <= end; ++page) marks.pages[page] = 1;
+    if (kind != AccessKind::read && marks.written != nullptr)
+      std::memset(marks.written + offset, 1, bytes);
+  }
+  bool watches(std::uint32_t number, AccessKind kind) const {
+    return watch.wanted && kind != AccessKind::read && number == watch.buffer;
+  }
+  void look(std::uint64_t offset, std::uint32_t bytes, std::uint32_t thread,
+            std::uint32_t instruction) {
+    if (watch.offset < offset || watch.offset >= offset + bytes) return;
+    watch.seen = true;
+    watch.block = block_;
+    watch.thread = thread;
+    watch.instruction = instruction;
+  }
+
   std::uint64_t block_ = 0;
 };
 

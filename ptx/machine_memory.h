@@ -120,17 +120,18 @@ template <class D, class O>
 bool Machine<D, O>::read_addresses(Warp& warp, const Operation& op, const Address& address,
                                    Mask active, Addresses& out) {
   auto offset = static_cast<std::uint64_t>(address.offset);
-  if (!address.base.present()) {
+  const Slot& base = address.base;
+  if (!base.present()) {
     out.fill(offset);
     return true;
   }
-  std::uint64_t kept = address.base.width == 4 ? 0xFFFFFFFFu : ~std::uint64_t{0};
+  std::uint64_t kept = base.width == 4 ? 0xFFFFFFFFu : ~std::uint64_t{0};
   if (std::has_single_bit(active)) {
-    auto bits = bits_of(warp.lanes, address.base, first_lane(active), op, "an address");
-    if (bits) out[first_lane(active)] = (*bits + offset) & kept;
+    auto bits = bits_of(warp.lanes, base, first_lane(active), op, "an address");
+    out.fill((bits.value_or(0) + offset) & kept);
     return bits.has_value();
   }
-  if (!bits_of(warp.lanes, address.base, active, op, "an address", out)) return false;
+  if (!bits_of(warp.lanes, base, active, op, "an address", out)) return false;
   for (std::uint64_t& each : out) each = (each + offset) & kept;
   return true;
 }
@@ -144,8 +145,9 @@ bool Machine<D, O>::addresses_of(Warp& warp, const Operation& op, const Address&
   return true;
 }
 
-/// What most accesses are: all lanes aligned and in the block's own shared memory, or in one global
-/// buffer. False: to be looked at lane by lane, which also names what is wrong.
+/// What most accesses are: all lanes aligned and in the block's own shared memory, in one global
+/// buffer or in the parameters. False: to be looked at lane by lane, which also names what is
+/// wrong.
 template <class D, class O>
 bool Machine<D, O>::locate_common(Space space, const Operation& op, Mask active, unsigned bytes,
                                   bool write, const Addresses& where, Common& out) {
@@ -166,18 +168,22 @@ bool Machine<D, O>::locate_common(Space space, const Operation& op, Mask active,
     out.begin = buffer.address, size = buffer.bytes;
     if (buffer.multicast || (write && !buffer.writable) || out.begin + size > variable_window)
       return false;
+  } else if (space == Space::param && !write) {
+    out.region = &*parameters_;
+    out.space = Space::param;
+    size = program_.parameter_bytes;
   } else {
     return false;
   }
   out.where = &where;
-  auto good = [&](std::uint64_t address) {
+  if (size < bytes) return false;
+  if (std::has_single_bit(active)) {
+    std::uint64_t address = where[first_lane(active)];
     return address - out.begin <= size - bytes && (address & (bytes - 1)) == 0;
-  };
-  bool all = size >= bytes;
-  if (std::has_single_bit(active)) return all && good(where[first_lane(active)]);
-  for (unsigned lane = 0; lane < lane_count; ++lane)
-    all = all && (good(where[lane]) || (active >> lane & 1) == 0);
-  return all;
+  }
+  Fit fit = fit_of(where, active, out.begin, size - bytes, bytes);
+  out.reach = fit.reach;
+  return fit.good;
 }
 
 /// The same as places, for what takes them one by one.
@@ -224,8 +230,10 @@ template <class D, class O>
 void Machine<D, O>::tell_common(const Operation& op, Mask active, unsigned bytes, const Common& at,
                                 AccessKind kind, Mask unchanged) {
   if constexpr (requires { requires O::global_only; })
-    if (at.space == Space::shared) return;
-  if constexpr (O::active) {
+    if (at.space != Space::global) return;
+  if constexpr (requires { o_.on_common(at, number(op), now_warp_, active, bytes, kind); }) {
+    o_.on_common(at, number(op), now_warp_, active, bytes, kind);
+  } else if constexpr (O::active) {
     std::array<std::uint32_t, lane_count> buffers;
     buffers.fill(at.buffer);
     Addresses keys;

@@ -5,9 +5,15 @@ file(GLOB engine_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/ptx/engine/*.cpp)
 set(LATHE_PLAIN_FLAGS "" CACHE STRING "flags of the engines for processors without AVX2")
 set(engine_flags_plain ${LATHE_PLAIN_FLAGS})
 set(engine_flags_avx2 -march=x86-64-v3)
+# A row's meaning is carried out inline, in each of its loops, however much the file of all rows grows.
+set(engine_inlining "")
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  set(engine_inlining "SHELL:--param inline-unit-growth=400")
+endif()
 foreach(variant plain avx2)
   add_library(ptx_engine_${variant} OBJECT ${engine_sources})
-  target_compile_options(ptx_engine_${variant} PRIVATE -O3 -ffp-contract=off -fvisibility=hidden -fno-gnu-unique ${engine_flags_${variant}})
+  target_compile_options(ptx_engine_${variant} PRIVATE -O3 -ffp-contract=off -fno-trapping-math -fvisibility=hidden -fno-gnu-unique
+    ${engine_inlining} ${engine_flags_${variant}})
   target_compile_definitions(ptx_engine_${variant} PRIVATE LATHE_VARIANT=${variant})
   set(whole ${CMAKE_BINARY_DIR}/engine_${variant}.o)
   add_custom_command(

@@ -7,6 +7,7 @@
 #include <array>
 #include <bit>
 #include <cstddef>
+#include <cstring>
 #include <type_traits>
 #include <utility>
 
@@ -60,23 +61,34 @@ template <class D, Type T>
   }
 }
 
+/// The bytes of a lane's cell that store_at writes.
+template <class D, Type T>
+constexpr std::size_t stored_bytes() {
+  if constexpr (T == Type::e2m1x2)
+    return sizeof(typename D::template Value<Type::u8>{}.in_cell());
+  else if constexpr (is_pair(T))
+    return cell_bytes(T) / 2 + sizeof(typename D::template Value<half_of(T)>{}.in_cell());
+  else
+    return sizeof(typename D::template Value<T>{}.in_cell());
+}
+
 /// Runs `per_lane` (lane number to value) for the active lanes and stores what it gives. Where the
-/// domain vectorises all lanes are computed first: destinations may be sources.
+/// domain vectorises all lanes are computed. A destination may be a source, of the same width then:
+/// a lane's result stands where its source stood, so no later lane is harmed.
 template <class D, Type Td, class PerLane>
 [[gnu::always_inline]] inline void over_lanes(D& d, typename D::Lanes& lanes, Spot to, Mask active,
                                               PerLane per_lane) {
   if constexpr (vectorises<D>) {
-    std::array<SeenAs<D, Td>, lane_count> result;
-    for (unsigned i = 0; i < lane_count; ++i) result[i] = per_lane(i);
+    alignas(32) std::array<std::byte, lane_count * std::size_t{cell_bytes(Td)}> apart;
     std::byte* row = lanes.bytes.data() + to;
-    if (active == every_lane) {
-      for (std::size_t i = 0; i < lane_count; ++i)
-        store_at<D, Td>(row + i * cell_bytes(Td), result[i]);
-    } else {
-      for (Mask left = active; left != 0; left &= left - 1) {
-        auto i = static_cast<std::size_t>(std::countr_zero(left));
-        store_at<D, Td>(row + i * cell_bytes(Td), result[i]);
-      }
+    std::byte* out = active == every_lane ? row : apart.data();
+#pragma GCC ivdep
+    for (unsigned i = 0; i < lane_count; ++i)
+      store_at<D, Td>(out + std::size_t{i} * cell_bytes(Td), per_lane(i));
+    if (active == every_lane) return;
+    for (Mask left = active; left != 0; left &= left - 1) {
+      std::size_t at = static_cast<std::size_t>(std::countr_zero(left)) * cell_bytes(Td);
+      std::memcpy(row + at, out + at, stored_bytes<D, Td>());
     }
   } else {
     for (Mask left = active; left != 0; left &= left - 1) {
@@ -102,50 +114,73 @@ constexpr Type source_type(std::size_t i, Type t) {
   return R::signature.sources[i < R::signature.source_count ? i : 0].in(t);
 }
 
-/// A row for one type.
-template <class D, class R, Type T>
-void carry_out(D& d, typename D::Lanes& lanes, const Operation& op, Mask active) {
+/// A row for one type, in one form. Where `alone`, no loop is made for a single lane.
+template <class D, class R, Type T, bool alone>
+[[gnu::always_inline]] inline void over_row(D& d, typename D::Lanes& lanes, const Operation& op,
+                                            Form f, Mask active) {
   constexpr Type td = R::signature.destination.in(T);
-  constexpr Type ta = source_type<R>(0, T), tb = source_type<R>(1, T), tc = source_type<R>(2, T),
-                 te = source_type<R>(3, T);
-  const Reader<D, ta> a{d, lanes, op.places[1]};
-  const Reader<D, tb> b{d, lanes, op.places[2]};
-  const Reader<D, tc> c{d, lanes, op.places[3]};
-  const Reader<D, te> e{d, lanes, op.places[4]};
-  auto run = [&](Form f) __attribute__((always_inline)) {
-    over_lanes<D, td>(
-        d, lanes, op.places[0], active, [=](unsigned i) __attribute__((always_inline)) {
-          return as_value<D>(R::template meaning<T>(f, a(i), b(i), c(i), e(i)));
-        });
+  const Reader<D, source_type<R>(0, T)> a{d, lanes, op.places[1]};
+  const Reader<D, source_type<R>(1, T)> b{d, lanes, op.places[2]};
+  const Reader<D, source_type<R>(2, T)> c{d, lanes, op.places[3]};
+  const Reader<D, source_type<R>(3, T)> e{d, lanes, op.places[4]};
+  auto per_lane = [=](unsigned i) __attribute__((always_inline)) {
+    return as_value<D>(R::template meaning<T>(f, a(i), b(i), c(i), e(i)));
   };
-  auto settle = [&]() __attribute__((always_inline)) {
-    constexpr bool packed = is_pair(td) && cell_bytes(td) > 1 && ta == td && tb == td && tc == td;
-    d.settle(lanes, packed ? Definedness::halves : op.definedness, op.places[0], cell_bytes(td),
-             &op.places[1], active);
-  };
+  if constexpr (alone)
+    if (std::has_single_bit(active)) {
+      auto i = static_cast<unsigned>(std::countr_zero(active));
+      std::byte* row = lanes.bytes.data() + op.places[0];
+      return store_at<D, td>(row + std::size_t{i} * cell_bytes(td), per_lane(i));
+    }
+  over_lanes<D, td>(d, lanes, op.places[0], active, per_lane);
+}
+
+/// In a function of its own, so that the usual forms prepare nothing for it. So is a kernel of one
+/// thread.
+template <class D, class R, Type T>
+[[gnu::noinline]] void over_row_in_any_form(D& d, typename D::Lanes& lanes, const Operation& op,
+                                            Mask active) {
+  over_row<D, R, T, vectorises<D>>(d, lanes, op, op.form, active);
+}
+
+/// The usual forms of a float's row get loops of their own, in which the compiler knows that the
+/// rest is absent; without .ftz nothing is to be looked at before and after.
+template <class D, class R, Type T>
+[[gnu::always_inline]] inline void over_usual_row(D& d, typename D::Lanes& lanes,
+                                                  const Operation& op, Mask active) {
+  constexpr std::uint32_t ftz = 1u << static_cast<unsigned>(Flag::ftz);
   constexpr std::uint32_t rare =
       1u << static_cast<unsigned>(Flag::sat) | 1u << static_cast<unsigned>(Flag::relu) |
       1u << static_cast<unsigned>(Flag::nan) | 1u << static_cast<unsigned>(Flag::abs) |
       1u << static_cast<unsigned>(Flag::xorsign_abs);
-  // The usual form gets a loop of its own, in which the compiler knows that the rest is absent.
-  bool is_usual = op.form.rounding == Rounding::rn && (op.form.flags & rare) == 0;
-  if (vectorises<D> && is_float(T) && is_usual) {
-    Form usual = op.form;
-    usual.rounding = Rounding::rn;
-    usual.flags &= ~rare;
-    if constexpr (vectorises<D> && is_float(T))
-      if (std::has_single_bit(active)) {  // A kernel of one thread: no loop for it alone.
-        auto i = static_cast<unsigned>(std::countr_zero(active));
-        store_at<D, td>(lanes.bytes.data() + op.places[0] + std::size_t{i} * cell_bytes(td),
-                        as_value<D>(R::template meaning<T>(usual, a(i), b(i), c(i), e(i))));
-        return settle();
-      }
-    run(usual);
-  } else {
-    [&]() __attribute__((noinline)) { run(op.form); }
-    ();
+  if (op.form.rounding != Rounding::rn || (op.form.flags & rare) != 0 ||
+      std::has_single_bit(active))
+    return over_row_in_any_form<D, R, T>(d, lanes, op, active);
+  Form usual = op.form;
+  usual.rounding = Rounding::rn;
+  usual.flags &= ~rare;
+  if constexpr (T == Type::f32) {
+    if ((usual.flags & ftz) == 0) {
+      usual.flags &= ~ftz;
+      return over_row<D, R, T, false>(d, lanes, op, usual, active);
+    }
+    usual.flags |= ftz;
   }
-  settle();
+  over_row<D, R, T, false>(d, lanes, op, usual, active);
+}
+
+/// A row for one type.
+template <class D, class R, Type T>
+void carry_out(D& d, typename D::Lanes& lanes, const Operation& op, Mask active) {
+  constexpr Type td = R::signature.destination.in(T);
+  constexpr bool packed = is_pair(td) && cell_bytes(td) > 1 && source_type<R>(0, T) == td &&
+                          source_type<R>(1, T) == td && source_type<R>(2, T) == td;
+  if constexpr (vectorises<D> && is_float(T))
+    over_usual_row<D, R, T>(d, lanes, op, active);
+  else
+    over_row<D, R, T, false>(d, lanes, op, op.form, active);
+  d.settle(lanes, packed ? Definedness::halves : op.definedness, op.places[0], cell_bytes(td),
+           &op.places[1], active);
 }
 
 template <class D, class R>
@@ -216,46 +251,65 @@ inline SeenAs<D, To> converted_scaled(Form f, auto a, auto b, auto factors) {
             convert_scaled<half_of(To)>(f, a, factors.high)};
 }
 
+/// In one form.
 template <class D, Type To, Type From>
-void carry_out_convert(D& d, typename D::Lanes& lanes, const Operation& op, Mask active) {
+[[gnu::always_inline]] inline void over_convert(D& d, typename D::Lanes& lanes, const Operation& op,
+                                                Form f, Mask active) {
   const Reader<D, From> a{d, lanes, op.places[1]};
   const Reader<D, From> b{d, lanes, op.places[2]};
-  auto over = [&](auto per_lane) __attribute__((always_inline)) {
-    over_lanes<D, To>(d, lanes, op.places[0], active, per_lane);
-  };
-  auto run = [&](Form f) __attribute__((always_inline)) {
-    over([=](unsigned i)
-             __attribute__((always_inline)) { return converted<D, To, From>(f, a(i), b(i)); });
-  };
-  constexpr bool small = is_small_float(half_of(To)) || is_small_float(half_of(From));
-  d.settle(lanes, Definedness::all, op.places[0], cell_bytes(To), &op.places[1], active);
+  over_lanes<D, To>(
+      d, lanes, op.places[0], active, [=](unsigned i) __attribute__((always_inline)) {
+        return converted<D, To, From>(f, a(i), b(i));
+      });
+}
+template <class D, Type To, Type From>
+[[gnu::noinline]] void over_convert_in_any_form(D& d, typename D::Lanes& lanes, const Operation& op,
+                                                Mask active) {
+  over_convert<D, To, From>(d, lanes, op, op.form, active);
+}
+
+/// Those that take a third source: random bits, or factors. False where it is none of them.
+template <class D, Type To, Type From>
+bool over_convert_with_third(D& d, typename D::Lanes& lanes, const Operation& op, Mask active) {
+  const Reader<D, From> a{d, lanes, op.places[1]};
+  const Reader<D, From> b{d, lanes, op.places[2]};
   if constexpr (draws(To, From))
     if (op.form.rounding == Rounding::rs) {
       const Reader<D, Type::b32> random{d, lanes, op.places[3]};
       bool upper = op.form.constant != 0;
-      return over([=, f = op.form](unsigned i) {
+      over_lanes<D, To>(d, lanes, op.places[0], active, [=, f = op.form](unsigned i) {
         Draw low = draw_of(To, upper, false), high = draw_of(To, upper, true);
         return SeenAs<D, To>{
             convert_drawn<half_of(To)>(f, b(i), random(i), low.shift, low.count),
             convert_drawn<half_of(To)>(f, a(i), random(i), high.shift, high.count)};
       });
+      return true;
     }
   if constexpr (scales(To, From))
     if (op.form.has(Flag::scaled)) {
       const Reader<D, Type::ue8m0x2> factors{d, lanes, op.places[3]};
-      return over([=, f = op.form](unsigned i) {
+      over_lanes<D, To>(d, lanes, op.places[0], active, [=, f = op.form](unsigned i) {
         return converted_scaled<D, To, From>(f, a(i), b(i), factors(i));
       });
+      return true;
     }
-  if (vectorises<D> && !small && op.form.rounding == Rounding::rn && op.form.flags == 0) {
-    Form usual = op.form;
-    usual.rounding = Rounding::rn;
-    usual.flags = 0;
-    run(usual);
-  } else {
-    [&]() __attribute__((noinline)) { run(op.form); }
-    ();
-  }
+  return false;
+}
+
+template <class D, Type To, Type From>
+void carry_out_convert(D& d, typename D::Lanes& lanes, const Operation& op, Mask active) {
+  d.settle(lanes, Definedness::all, op.places[0], cell_bytes(To), &op.places[1], active);
+  if constexpr (draws(To, From) || scales(To, From))
+    if (over_convert_with_third<D, To, From>(d, lanes, op, active)) return;
+  constexpr bool small = is_small_float(half_of(To)) || is_small_float(half_of(From));
+  if constexpr (vectorises<D> && !small)
+    if (op.form.rounding == Rounding::rn && op.form.flags == 0) {
+      Form usual = op.form;
+      usual.rounding = Rounding::rn;
+      usual.flags = 0;
+      return over_convert<D, To, From>(d, lanes, op, usual, active);
+    }
+  over_convert_in_any_form<D, To, From>(d, lanes, op, active);
 }
 
 constexpr bool convertible(Type to, Type from) {

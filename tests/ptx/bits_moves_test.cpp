@@ -75,7 +75,8 @@ struct Moved {
   Mask mask;
   std::vector<Slot> slots;
   std::array<Place, lane_count> at{};
-  /// The same where all is in one place; now and then lane after lane in a row.
+  /// The same where all is in one place; now and then one for all, or lane after lane in a row. How
+  /// they lie is told of all lanes, also where fewer take part.
   std::array<std::uint64_t, lane_count> where{};
   CommonPlace<Bits::Region> common;
 
@@ -85,17 +86,20 @@ struct Moved {
     count = 1u << w.below(3);
     sign = w.below(2) != 0;
     mask = w.mask();
-    unsigned width = each < 4 ? 4 : each;
+    unsigned width = each < 4 && w.below(2) == 0 ? 4 : each;
     for (unsigned i = 0; i < count; ++i) slots.push_back(World::slot(i, width));
     for (Place& place : at) place = {&w.memory, std::uint64_t{w.below(64)} * each};
     if (!in_common) return;
     constexpr std::uint64_t begin = 4096;
-    bool row = w.below(2) == 0;
+    unsigned how = w.below(4);
     for (unsigned lane = 0; lane < lane_count; ++lane) {
-      if (row) at[lane].offset = at[0].offset + std::uint64_t{lane} * each;
+      if (how != 0) at[lane].offset = at[0].offset;
+      if (how == 2) at[lane].offset += std::uint64_t{lane} * each * count;
+      if (how == 3) at[lane].offset += std::uint64_t{lane} * each;
       where[lane] = begin + at[lane].offset;
     }
-    common = {&w.memory, begin, &where, Space::shared, 0, 0};
+    common = {&w.memory, begin, &where, Space::shared, 0, 0, Reach::any};
+    common.reach = fit_of(where, every_lane, begin, memory_bytes, each * count).reach;
   }
 };
 
@@ -164,6 +168,73 @@ TEST_CASE("a store of a warp is that of its lanes in order, and knows who change
           }
         CHECK(unchanged == fast_unchanged);
       });
+}
+
+TEST_CASE("a store of a warp to one place is that of its lanes in order") {
+  Mask fast_unchanged = 0;
+  compare(
+      [&](World& w) {
+        Moved a(w, true);
+        fast_unchanged = 0;
+        if (w.below(2) == 0)
+          return w.bits.write_all<false>(w.lanes, a.slots, a.common, a.each, a.mask,
+                                         fast_unchanged);
+        return w.bits.write_all<true>(w.lanes, a.slots, a.common, a.each, a.mask, fast_unchanged);
+      },
+      [&](World& w) {
+        Moved a(w, true);
+        Mask unchanged = 0;
+        bool compares = w.below(2) != 0;
+        for (unsigned lane = 0; lane < lane_count; ++lane) {
+          if ((a.mask >> lane & 1) == 0) continue;
+          bool same = compares;
+          for (unsigned i = 0; i < a.count; ++i) {
+            Cell cell = a.slots[i].cell(lane);
+            std::uint64_t offset = a.at[lane].offset + i * a.each;
+            same = same && w.bits.same(w.memory, offset, w.lanes, cell, a.each);
+            w.bits.write(w.memory, offset, w.lanes, cell, a.each);
+          }
+          if (same) unchanged |= Mask{1} << lane;
+        }
+        CHECK(unchanged == fast_unchanged);
+      });
+}
+
+TEST_CASE("how the lanes of an access lie is what a look at each of them tells") {
+  std::mt19937_64 random(11);
+  unsigned found[3] = {}, bad = 0;
+  constexpr unsigned turns = 3000;
+  for (unsigned turn = 0; turn < turns; ++turn) {
+    CAPTURE(turn);
+    std::uint64_t bytes = 1u << random() % 5, begin = 0x7000, size = 4096 - random() % bytes;
+    std::array<std::uint64_t, lane_count> where;
+    std::uint64_t stride = random() % 3 == 0 ? 0 : bytes;
+    for (unsigned lane = 0; lane < lane_count; ++lane)
+      where[lane] = begin + random() % 8 * bytes + lane * stride;
+    if (random() % 4 != 0)
+      for (unsigned lane = 0; lane < lane_count; ++lane) where[lane] = where[0] + lane * stride;
+    // One lane elsewhere: beside its place, before the allocation, or at and beyond its end.
+    std::uint64_t odd = random() % lane_count;
+    std::array elsewhere{where[odd] ^ bytes,   where[odd] + 1,       begin - bytes,
+                         begin + 4096 - bytes, begin + size - bytes, begin + 4096};
+    if (random() % 3 == 0) where[odd] = elsewhere[random() % elsewhere.size()];
+    Mask active = random() % 2 == 0 ? every_lane : static_cast<Mask>(random());
+    bool good = true, same = active == every_lane, row = same;
+    for (unsigned lane = 0; lane < lane_count; ++lane) {
+      same &= where[lane] == where[0];
+      row &= where[lane] == where[0] + lane * bytes;
+      if ((active >> lane & 1) == 0) continue;
+      good &= where[lane] >= begin && where[lane] + bytes <= begin + size;
+      good &= where[lane] % bytes == 0;
+    }
+    Fit fit = fit_of(where, active, begin, size - bytes, bytes);
+    REQUIRE(fit.good == good);
+    REQUIRE(fit.reach == (same ? Reach::same : row ? Reach::row : Reach::any));
+    ++found[static_cast<std::size_t>(fit.reach)];
+    bad += !fit.good;
+  }
+  for (unsigned each : found) CHECK(each > turns / 20);
+  CHECK(bad > turns / 10);
 }
 
 TEST_CASE("a shuffle of a warp is that of its lanes") {

@@ -170,6 +170,17 @@ TEST_CASE("a store into an input traps") {
   CHECK(run_bits(launch.request).trap->kind == TrapKind::read_only);
 }
 
+TEST_CASE("a kernel reads its parameters to their end, and does not write them") {
+  auto run = [](const std::string& access) { return run_lines("mov.u64 %rd1, p0;\n" + access); };
+  auto values =
+      out(run("ld.param.u64 %rd2, [p1];\nld.param.u64 %rd3, [%rd1+8];\n"
+              "sub.u64 %rd2, %rd2, %rd3;\nst.global.u32 [%out], %rd2;"));
+  CHECK(values == std::vector<std::uint32_t>(32, 0));
+  CHECK(trap_of(run("ld.param.u64 %rd2, [%rd1+16];")).kind == TrapKind::out_of_bounds);
+  CHECK(trap_of(run("ld.param.u64 %rd2, [%rd1+12];")).kind == TrapKind::misaligned);
+  CHECK(trap_of(run("st.param.u32 [%rd1], 1;")).kind == TrapKind::read_only);
+}
+
 TEST_CASE("a register that was never set must not reach global memory") {
   CHECK(trap_of(run_lines("st.global.u32 [%out], %r1;")).kind == TrapKind::undefined_value);
   CHECK(trap_of(run_lines("add.u32 %r1, %r2, 1;\nst.global.u32 [%out], %r1;")).kind ==

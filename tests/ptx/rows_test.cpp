@@ -22,6 +22,79 @@ std::uint32_t word(const std::string& lines, std::uint32_t a, std::uint32_t b = 
 }
 std::uint32_t bits(float x) { return std::bit_cast<std::uint32_t>(x); }
 
+/// The same of each lane's two words, by so many threads from `first` on.
+std::vector<std::uint32_t> words_of(const std::string& lines, const std::vector<std::uint32_t>& a,
+                                    const std::vector<std::uint32_t>& b, std::size_t first,
+                                    unsigned threads) {
+  Launched launch;
+  launch.add(std::vector<std::uint32_t>(threads));
+  std::vector<std::uint32_t> in(a.begin() + static_cast<std::ptrdiff_t>(first), a.end());
+  in.resize(lane_count);
+  in.insert(in.end(), b.begin() + static_cast<std::ptrdiff_t>(first), b.end());
+  launch.add(in);
+  launch.shape.block[0] = threads;
+  launch.run(body_text(".reg .b32 %r<12>;\n.reg .pred %p<8>;\n.reg .b16 %h<8>;",
+                       "ld.global.u32 %r1, [%in];\nld.global.u32 %r2, [%in+128];\n" + lines +
+                           "\nst.global.u32 [%out], %r3;"));
+  if (launch.result.trap) FAIL_CHECK(print(*launch.result.trap));
+  return launch.get<std::uint32_t>(0);
+}
+
+TEST_CASE("a row of a whole warp, and of most of one, is that of each lane alone") {
+  const std::vector<std::uint32_t> edges{
+      0,          0x80000000, 1,          0x80000001, 0x007FFFFF, 0x00800000, 0x807FFFFF,
+      0x7F800000, 0xFF800000, 0x7FC00001, 0xFF812345, 0x7F7FFFFF, 0x3F800000, 0xBF800001,
+      0x33800000, 0x38800000, 0x387FC000, 0x477FF000, 0x477FEFFF, 0x00007C00, 0x00007E01,
+      0x000003FF, 0x00008001, 0x0000FC00, 0xC2B00000, 0x42FE0000, 0x2B000000, 0x1F000000,
+      0xFFFFFFFF, 0x40490FDB, 0x7C017C00, 0x04000001};
+  REQUIRE(edges.size() == lane_count);
+  unsigned flushed = 0;
+  for (unsigned shift : {0u, 1u, 5u, 9u, 13u, 22u})
+    for (const char* lines :
+         {"fma.rn.f32 %r3, %r1, %r2, %r1;",
+          "fma.rn.ftz.f32 %r3, %r1, %r2, %r1;",
+          "mul.f32 %r3, %r1, %r2;",
+          "mul.ftz.f32 %r3, %r1, %r2;",
+          "add.f32 %r3, %r1, %r2;",
+          "add.ftz.f32 %r3, %r1, %r2;",
+          "max.f32 %r3, %r1, %r2;",
+          "min.ftz.f32 %r3, %r1, %r2;",
+          "sub.rz.f32 %r3, %r1, %r2;",
+          "mul.sat.f32 %r3, %r1, %r2;",
+          "ex2.approx.ftz.f32 %r3, %r1;",
+          "ex2.approx.f32 %r3, %r1;",
+          "rcp.rn.f32 %r3, %r1;",
+          "sqrt.rn.ftz.f32 %r3, %r1;",
+          "abs.f32 %r3, %r1;",
+          "neg.ftz.f32 %r3, %r1;",
+          "add.u32 %r1, %r1, %r2;\nmov.u32 %r3, %r1;",
+          "mul.hi.s32 %r3, %r1, %r2;",
+          "shr.s32 %r3, %r1, %r2;",
+          "cvt.rn.f32.s32 %r3, %r1;",
+          "cvt.rzi.s32.f32 %r3, %r1;",
+          "setp.lt.ftz.f32 %p1, %r1, %r2;\nselp.b32 %r3, 1, 2, %p1;",
+          "cvt.u16.u32 %h1, %r1;\ncvt.f32.f16 %r3, %h1;",
+          "cvt.u16.u32 %h1, %r1;\ncvt.f32.bf16 %r3, %h1;",
+          "cvt.rn.f16.f32 %h1, %r1;\ncvt.u32.u16 %r3, %h1;",
+          "cvt.rn.bf16.f32 %h1, %r1;\ncvt.u32.u16 %r3, %h1;",
+          "cvt.rn.f16x2.f32 %r3, %r1, %r2;",
+          "fma.rn.f16x2 %r3, %r1, %r2, %r2;",
+          "cvt.u16.u32 %h1, %r1;\nadd.f16 %h1, %h1, %h1;\ncvt.u32.u16 %r3, %h1;"}) {
+      CAPTURE(lines, shift);
+      std::vector<std::uint32_t> others, alone;
+      for (std::size_t i = 0; i < lane_count; ++i)
+        others.push_back(edges[(i + shift) % lane_count]);
+      for (std::size_t i = 0; i < lane_count; ++i)
+        alone.push_back(words_of(lines, edges, others, i, 1)[0]);
+      CHECK(words_of(lines, edges, others, 0, lane_count) == alone);
+      alone.pop_back();
+      CHECK(words_of(lines, edges, others, 0, lane_count - 1) == alone);
+      if (std::string(lines).starts_with("mul.ftz"))
+        flushed += alone != words_of("mul.f32 %r3, %r1, %r2;", edges, others, 0, lane_count - 1);
+    }
+  CHECK(flushed == 6);
+}
+
 TEST_CASE("a shift beyond the width gives zero, or the sign") {
   CHECK(word("shl.b32 %r3, %r1, %r2;", 0x80000001, 1) == 2);
   CHECK(word("shl.b32 %r3, %r1, %r2;", 0x80000001, 40) == 0);
