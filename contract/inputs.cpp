@@ -9,6 +9,8 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <type_traits>
+#include <utility>
 
 #include "base/random.h"
 #include "base/small_float.h"
@@ -82,6 +84,20 @@ using Draw = std::array<std::uint32_t, 4>;
 
 double unit(std::uint32_t word) { return static_cast<double>(word) * 0x1p-32; }  // [0, 1)
 double sign(std::uint32_t word) { return (word & 1) != 0 ? -1.0 : 1.0; }
+
+/// Draws of neighbours, made side by side: inputs are made by the gigabyte.
+constexpr unsigned batch = 32;
+struct Draws {
+  std::array<std::array<std::uint32_t, batch>, 4> words;
+  Draw at(std::uint64_t i) const { return {words[0][i], words[1][i], words[2][i], words[3][i]}; }
+};
+__attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"), optimize("O3"))) void
+draw_all(std::uint64_t seed, std::uint64_t stream, std::uint64_t first, Draws& out) {
+  for (unsigned i = 0; i < batch; ++i) {
+    Draw one = philox(seed, stream, first + i);
+    for (unsigned k = 0; k < 4; ++k) out.words[k][i] = one[k];
+  }
+}
 
 /// The sum of four uniform numbers has the variance 1/3 and is close to normal.
 double normal(const Draw& draw) {
@@ -176,36 +192,66 @@ class Generator {
       auto stored = static_cast<Stored>(encode(value));
       std::memcpy(bytes.data() + i * sizeof stored, &stored, sizeof stored);
     };
-    if (!normal_values || sizeof(Stored) > 2) {
-      RowSign sign_of_row;
-      for (std::uint64_t i = 0; i < count; ++i) store(i, float_at(first + i, sign_of_row));
+    if (normal_values && sizeof(Stored) <= 2)
+      return each_drawn<2>(first, count, [&](std::uint64_t i, const Draw& words) {
+        store(i, i % 2 == 0 ? narrow_normal(words[0], words[1]) : narrow_normal(words[2], words[3]));
+      });
+    if (class_ == InputClass::declared) {
+      for (std::uint64_t i = 0; i < count; ++i) store(i, declared_float(first + i));
       return;
     }
-    for (std::uint64_t i = 0; i < count; i += 2) {
-      Draw words = draw((first + i) / 2);
-      store(i, narrow_normal(words[0], words[1]));
-      if (i + 1 < count) store(i + 1, narrow_normal(words[2], words[3]));
+    std::uint64_t row = 0;
+    double end = end_of(row);
+    with_class([&](auto constant) {
+      constexpr InputClass known = decltype(constant)::value;
+      each_drawn<known == InputClass::cancellation ? 2 : 1>(
+          first, count, [&](std::uint64_t i, const Draw& words) {
+            if (known == InputClass::great && row_of(first + i) != row)
+              end = end_of(row = row_of(first + i));
+            store(i, stressed<known>(first + i, words, end));
+          });
+    });
+  }
+
+  /// So many neighbours share a draw; `first` is a multiple of that.
+  template <unsigned shared, class Each>
+  [[gnu::flatten]] void each_drawn(std::uint64_t first, std::uint64_t count, Each each) const {
+    Draws draws;
+    for (std::uint64_t at = 0; at < count; at += shared * batch) {
+      draw_all(seed_, stream_, (first + at) / shared, draws);
+      std::uint64_t many = std::min<std::uint64_t>(shared * batch, count - at);
+      for (std::uint64_t i = 0; i < many; ++i) each(at + i, draws.at(i / shared));
     }
+  }
+
+  /// With the class as a constant.
+  template <class Use, std::size_t... i>
+  void with_class(Use use, std::index_sequence<i...>) const {
+    ((static_cast<std::size_t>(class_) == i
+          ? use(std::integral_constant<InputClass, static_cast<InputClass>(i)>())
+          : void()),
+     ...);
+  }
+  template <class Use>
+  void with_class(Use use) const {
+    with_class(use, std::make_index_sequence<class_names.size()>());
   }
 
   double clamp(double value) const { return std::clamp(value, range_.low, range_.high); }
 
-  /// Which sign the row has that was asked for last.
-  struct RowSign {
-    std::uint64_t begin = 0, end = 0;
-    bool below = false;
-  };
-
   double float_at(std::uint64_t index) const {
-    RowSign sign_of_row;
-    return float_at(index, sign_of_row);
-  }
-  double float_at(std::uint64_t index, RowSign& sign_of_row) const {
-    if (class_ == InputClass::declared) return declared_float(index, draw(index));
-    return stressed(index, sign_of_row);
+    if (class_ == InputClass::declared) return declared_float(index);
+    double value = 0;
+    with_class([&](auto constant) {
+      constexpr InputClass known = decltype(constant)::value;
+      Draw words = draw(known == InputClass::cancellation ? index / 2 : index);
+      value = stressed<known>(index, words, end_of(row_of(index)));
+    });
+    return value;
   }
 
-  double declared_float(std::uint64_t index, const Draw& words) const {
+  double declared_float(std::uint64_t index) const {
+    Draw words = draw(index);
     const auto& kind = tensor_.values.kind;
     if (const auto* uniform = std::get_if<Values::Uniform>(&kind))
       return uniform_between(uniform->low, uniform->high, words);
@@ -231,11 +277,10 @@ class Generator {
     return (std::uint64_t{words[1]} << 32 | words[0]) % bound;
   }
 
-  double stressed(std::uint64_t index, RowSign& sign_of_row) const {
-    if (class_ == InputClass::ones) return 1;
-    // Two neighbours that cancel have one draw.
-    Draw words = draw(class_ == InputClass::cancellation ? index / 2 : index);
-    switch (class_) {
+  /// `end`: of `great`, what all of the row are near to.
+  template <InputClass known>
+  double stressed(std::uint64_t index, const Draw& words, double end) const {
+    switch (known) {
       case InputClass::overflow:
         // Half of the elements near the greatest value, so that sums and products leave the type.
         if ((words[2] & 1) == 0) return clamp(normal(words));
@@ -248,6 +293,8 @@ class Generator {
         return clamp(mixed_magnitude(words));
       case InputClass::zeros:
         return range_.low < 0 && (words[0] & 1) != 0 ? -0.0 : 0.0;
+      case InputClass::ones:
+        return 1;
       case InputClass::denormals:
         return clamp(sign(words[0]) * limits_.least_normal * unit(words[1]));
       case InputClass::infinities:
@@ -256,12 +303,11 @@ class Generator {
       case InputClass::nans:
         return words[2] % 64 == 0 ? std::numeric_limits<double>::quiet_NaN() : clamp(normal(words));
       case InputClass::great:
-        return great(index, words, sign_of_row);
+        return clamp(end * (1 - unit(words[1]) / 8));
       case InputClass::declared:
-      case InputClass::ones:
         break;
     }
-    return declared_float(index, words);
+    return declared_float(index);
   }
 
   /// Neighbours are each other's negative but for their last bits.
@@ -273,21 +319,19 @@ class Generator {
 
   /// All within an eighth of the greatest that is admitted, and rows of one sign: a product of many
   /// leaves the type, and nothing of a row is above 0.
-  double great(std::uint64_t index, const Draw& words, RowSign& sign_of_row) const {
-    constexpr std::uint64_t row_of_one = 64, row_stream = std::uint64_t{1} << 40;
-    if (index < sign_of_row.begin || index >= sign_of_row.end) {
-      std::size_t rank = tensor_.shape.size();
-      std::uint64_t row =
-          rank < 2 ? row_of_one : std::max<std::uint64_t>(1, tensor_.strides[rank - 2]);
-      std::uint64_t number = index / row;
-      sign_of_row = {number * row, (number + 1) * row,
-                     (philox64(seed_, stream_ | row_stream, number) & 1) != 0};
-    }
-    bool below = sign_of_row.below;
+  double end_of(std::uint64_t row) const {
+    constexpr std::uint64_t row_stream = std::uint64_t{1} << 40;
+    if (class_ != InputClass::great) return 0;
+    bool below = (philox64(seed_, stream_ | row_stream, row) & 1) != 0;
     double least = std::max(range_.low, -limits_.greatest);
     double greatest = std::min(range_.high, limits_.greatest);
-    double end = (below && least < 0) || greatest <= 0 ? least : greatest;
-    return clamp(end * (1 - unit(words[1]) / 8));
+    return (below && least < 0) || greatest <= 0 ? least : greatest;
+  }
+  std::uint64_t row_of(std::uint64_t index) const {
+    constexpr std::uint64_t row_of_one = 64;
+    std::size_t rank = tensor_.shape.size();
+    return index /
+           (rank < 2 ? row_of_one : std::max<std::uint64_t>(1, tensor_.strides[rank - 2]));
   }
 
   /// Magnitudes from 2^-12 to 2^11: small terms beside great ones.

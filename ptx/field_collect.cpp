@@ -8,14 +8,36 @@
 #include "ptx/field_strip.h"
 
 namespace lathe::ptx::field {
+namespace {
+
+// Tags by many, in the processor's widest form.
+#define LATHE_MANY                                                               \
+  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"), \
+                 optimize("O3")))
+
+LATHE_MANY Tag any_of(const Tag* tags, unsigned count) {
+  Tag any = 0;
+  for (unsigned i = 0; i < count; ++i) any |= tags[i];
+  return any;
+}
+
+/// Tags looked at together: most memory holds nothing of what is asked for.
+constexpr std::size_t tags_at_once = 64;
+LATHE_MANY bool any_named(const Tag* tags, std::uint32_t begin, std::uint32_t limit) {
+  std::uint32_t found = 0;
+  for (std::size_t i = 0; i < tags_at_once; ++i)
+    found |= (tags[i] >> 3) - begin < limit ? 1u : 0u;
+  return found != 0;
+}
+
+#undef LATHE_MANY
+
+}  // namespace
 
 bool Field::all_exact(const Lanes& lanes, Spot place, unsigned width, Mask mask) {
   const Tag* tags = &lanes.plane->tags[place];
+  if (mask == every_lane) return any_of(tags, lane_count * width) == 0;
   Tag any = 0;
-  if (mask == every_lane) {
-    for (unsigned i = 0; i < lane_count * width; ++i) any |= tags[i];
-    return any == 0;
-  }
   for (; mask != 0; mask &= mask - 1) {
     const Tag* lane = tags + static_cast<unsigned>(std::countr_zero(mask)) * width;
     for (unsigned i = 0; i < width; ++i) any |= lane[i];
@@ -71,9 +93,14 @@ std::vector<bool> Field::live(std::uint32_t begin, std::size_t count, unsigned e
   auto shift = static_cast<unsigned>(std::countr_zero(each));
   for (const std::weak_ptr<Plane>& weak : planes_)
     if (std::shared_ptr<Plane> plane = weak.lock())
-      for (Tag tag : plane->tags) {
-        std::uint32_t at = (tag >> 3) - begin;  // Below `begin` it becomes huge.
-        if (at < limit) live[at >> shift] = true;
+      for (std::size_t first = 0; first < plane->tags.size(); first += tags_at_once) {
+        std::size_t end = std::min(first + tags_at_once, plane->tags.size());
+        const Tag* tags = plane->tags.data();
+        if (end - first == tags_at_once && !any_named(tags + first, begin, limit)) continue;
+        for (std::size_t i = first; i < end; ++i) {
+          std::uint32_t at = (tags[i] >> 3) - begin;  // Below `begin` it becomes huge.
+          if (at < limit) live[at >> shift] = true;
+        }
       }
   for (std::uint32_t id : float_sources_)
     if (std::uint32_t at = id - begin; at < limit) live[at >> shift] = true;

@@ -21,8 +21,8 @@ constexpr std::array<Tag, strip_bytes> byte_steps = [] {
 }();
 
 // Loops over lanes, each in the processor's widest form. Shadows are the same in all of them.
-#define LATHE_LANES                                                               \
-  __attribute__((target_clones("arch=icelake-server", "arch=haswell", "default"), \
+#define LATHE_LANES                                                              \
+  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"), \
                  optimize("O3", "fp-contract=off")))
 
 LATHE_LANES bool is_row(const Tag* tags, Tag first) {
@@ -78,36 +78,6 @@ LATHE_LANES void multiply_shadows(const Shadows& a, const Shadows& b, Shadows& o
 LATHE_LANES void add_shadows(const Shadows& a, const Shadows& b, Shadows& out, double sign) {
   for (unsigned i = 0; i < lane_count; ++i) out[i] = a[i] + sign * b[i];
 }
-/// The largest magnitude, and the smallest that is not 0; false where one is not finite.
-LATHE_LANES bool extremes(const Shadows& x, double& largest, double& smallest) {
-  double most = 0, least = INFINITY, sum = 0;
-  for (unsigned i = 0; i < lane_count; ++i) {
-    double magnitude = std::fabs(x[i]);
-    most = magnitude > most ? magnitude : most;
-    double of = magnitude > 0 ? magnitude : INFINITY;
-    least = of < least ? of : least;
-  }
-  for (unsigned i = 0; i < lane_count; ++i) sum += 0 * x[i];
-  largest = most;
-  smallest = least;
-  return sum == 0;
-}
-
-/// How many bits smaller a sum is than the larger of the two, and the most of all lanes; 0 where
-/// one of them is 0.
-LATHE_LANES int lost_bits(const Shadows& a, const Shadows& b, const Shadows& sum,
-                          std::array<int, lane_count>& lost) {
-  int most = 0;
-  for (unsigned i = 0; i < lane_count; ++i) {
-    int of_a = Cancellation::exponent_of(a[i]), of_b = Cancellation::exponent_of(b[i]);
-    int of_sum = Cancellation::exponent_of(sum[i]);
-    int larger = of_a > of_b ? of_a : of_b;
-    lost[i] = of_a != 0 && of_b != 0 && of_sum != 0 ? larger - of_sum : 0;
-    most = lost[i] > most ? lost[i] : most;
-  }
-  return most;
-}
-
 /// What all lanes of a strip must have in common.
 bool alike(const Number& a, const Number& b) {
   return a.numerator == b.numerator && a.denominator == b.denominator && a.valid == b.valid &&
@@ -140,12 +110,6 @@ bool compares(Form f) { return f.has(Flag::sat) || f.has(Flag::relu); }
 bool rounds(const Strip& strip) {
   double magnitude = std::fabs(strip.first.shadow);
   return strip.first.is(literal_bits) && magnitude >= 0x1p22 && magnitude < 0x1p24;
-}
-
-bool moves_exponent(const Number& number) {
-  int exponent = 0;
-  return number.is(literal_bits) && std::fabs(std::frexp(number.shadow, &exponent)) == 0.5 &&
-         std::abs(exponent) <= 16;
 }
 
 }  // namespace
@@ -373,33 +337,6 @@ bool Strips::ambiguous_square(const StripValue& a, const StripValue& b) const {
   return x.shadows != y.shadows || x.r != y.r;
 }
 
-void Strips::note_magnitudes(const Strip& strip) const {
-  Summary& summary = field_->arithmetic_.summary();
-  double largest = 0, smallest = 0;
-  if (active_ == every_lane && extremes(strip.shadows, largest, smallest)) {
-    summary.largest = std::max(summary.largest, largest);
-    summary.smallest = std::min(summary.smallest, smallest);
-    return;
-  }
-  for (unsigned lane = 0; lane < lane_count; ++lane)
-    if ((active_ >> lane & 1) != 0) summary.note_magnitude(strip.shadows[lane]);
-}
-
-/// What a sum lost of numbers that had been rounded, lane by lane where it was much.
-void Strips::note_sum(const Shadows& a, const Shadows& b, const Strip& sum) {
-  Arithmetic& arithmetic = field_->arithmetic_;
-  std::array<int, lane_count> lost;
-  int most = lost_bits(a, b, sum.shadows, lost);
-  if (most < Cancellation::much) {
-    int all = 0;
-    for (int bits : lost) all += bits;
-    arithmetic.summary().cancellation.note(arithmetic.instruction(), all, lane_count);
-    return;
-  }
-  for (unsigned lane = 0; lane < lane_count; ++lane)
-    arithmetic.note_lost(lost[lane], number_of(sum, lane));
-}
-
 /// Residues and shadows are there; `first` says all else, as for the first lane alone.
 StripValue Strips::finished(std::uint32_t index, Number first, bool exact) {
   Strip& strip = at(index);
@@ -443,7 +380,7 @@ StripValue Strips::mul(Form f, const StripValue& a, const StripValue& b) {
     multiply(x.r[slot], y.r[slot], out.r[slot], m.p(slot), m.low_inverse(slot));
   multiply_shadows(x.shadows, y.shadows, out.shadows);
   return finished(index, field_->arithmetic_.mul(x.first, y.first),
-                  moves_exponent(x.first) || moves_exponent(y.first));
+                  moves_exponent<Type::f32>(x.first) || moves_exponent<Type::f32>(y.first));
 }
 
 StripValue Strips::fused(Form f, const StripValue& a, const StripValue& b, const StripValue& c) {
@@ -465,17 +402,6 @@ StripValue Strips::fused(Form f, const StripValue& a, const StripValue& b, const
       !z.first.zero())
     note_fused(x, y, z, out);
   return result;
-}
-
-/// The product is not rounded: beside what it becomes when it is, it leaves the rounding.
-void Strips::note_fused(const Strip& x, const Strip& y, const Strip& z, const Strip& sum) {
-  Shadows product;
-  multiply_shadows(x.shadows, y.shadows, product);
-  note_sum(product, z.shadows, sum);
-  if (z.first.rounds.count[0] == 0 || moves_exponent(x.first) || moves_exponent(y.first)) return;
-  for (unsigned lane = 0; lane < lane_count; ++lane)
-    if (sum.shadows[lane] == 0 && z.shadows[lane] != 0)
-      field_->arithmetic_.note_fused(z.first, number_of(sum, lane));
 }
 
 StripValue Strips::negate(const StripValue& a) {

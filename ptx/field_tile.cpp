@@ -11,7 +11,7 @@ namespace {
 typedef double Eight __attribute__((vector_size(64)));
 
 /// to[16][8] = from[16][8] + a[16][k] * b[k][8]
-__attribute__((target_clones("avx512f", "arch=haswell", "default"),
+__attribute__((target_clones("avx512f", "arch=x86-64-v3", "default"),
                optimize("O3", "fp-contract=fast"))) void
 add_product(const double* a, const TileLine* b, const TileLine* from, TileLine* to, unsigned k) {
   const auto* begin = reinterpret_cast<const Eight*>(from);
@@ -37,8 +37,9 @@ add_product(const double* a, const TileLine* b, const TileLine* from, TileLine* 
 }
 
 /// Into [-p, p], by adding and taking away what rounds to an integer.
-__attribute__((target_clones("arch=haswell", "default"), optimize("O3"))) void reduce_lines(
-    TileLine* lines, double p) {
+__attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"),
+               optimize("O3", "fp-contract=off"))) void
+reduce_lines(TileLine* lines, double p) {
   constexpr double rounder = 6755399441055744.0;
   double inverse = 1 / p;
   for (unsigned i = 0; i < tile_rows; ++i)

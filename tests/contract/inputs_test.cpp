@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "base/digest.h"
 #include "tests/contract/sample.h"
 
 namespace lathe {
@@ -62,6 +63,24 @@ TEST_CASE("a part of the inputs equals that part of the whole") {
         CHECK(*part == whole.substr(first * bits_of(dtype) / 8, part->size()));
       }
     }
+}
+
+TEST_CASE("inputs are what they have always been") {
+  // A witness names its input by class and seed alone.
+  std::pair<Dtype, std::string> known[] = {{Dtype::f16, "92351e18dfd3d7af"},
+                                           {Dtype::bf16, "e50ed580f17b4352"},
+                                           {Dtype::f32, "a8c6d6e5d22671f6"}};
+  for (const auto& [dtype, digest] : known) {
+    INFO(name_of(dtype));
+    std::string all;
+    for (const Values& values :
+         {Values{Values::Normal{}}, Values{Values::Uniform{-8, 3}}, Values{Values::AnyBits{}}}) {
+      Contract contract = with_input(dtype, values, {9, 79});
+      for (InputClass input_class : input_classes(contract))
+        all += *make_input(contract, 0, input_class, 5);
+    }
+    CHECK(hex(sha256(all)).substr(0, 16) == digest);
+  }
 }
 
 TEST_CASE("a part outside of the tensor is refused") {

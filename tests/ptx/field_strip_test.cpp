@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "ptx/field_run.h"
 
@@ -100,6 +101,10 @@ const char* const bodies[] = {
     "bar.sync 0; ld.shared.f32 %f4, [shared]; fma.rn.f32 %f5, %f4, %f1, %f2;"
     "add.f32 %f9, %f5, %f4;",
     "div.approx.f32 %f4, %f1, %f2; add.f32 %f9, %f4, %f2;",
+    // One element of an input for all lanes, and every second one.
+    "ld.param.u64 %rd6, [z]; ld.global.f32 %f4, [%rd6+8]; fma.rn.f32 %f9, %f1, %f4, %f2;",
+    "ld.param.u64 %rd6, [z]; mul.wide.u32 %rd7, %r1, 8; add.s64 %rd6, %rd6, %rd7;"
+    "ld.global.f32 %f4, [%rd6]; fma.rn.f32 %f9, %f1, %f4, %f2;",
 };
 
 TEST_CASE("a warp's sums and products are those of its lanes") {
@@ -140,6 +145,76 @@ TEST_CASE("the largest and smallest magnitudes are of lanes that computed") {
   for (unsigned i = 0; i < 32; ++i)
     largest = std::max(largest, std::fabs(done.written[i].number.shadow));
   CHECK(done.summary.largest == largest);
+}
+
+TEST_CASE("of magnitudes a warp's 0 is none") {
+  Done done = run("setp.eq.u32 %p1, %r1, 7; @%p1 mov.f32 %f2, %f1; sub.f32 %f9, %f1, %f2;", 32);
+  double largest = 0, smallest = INFINITY;
+  for (const Written& written : done.written) {
+    double magnitude = std::fabs(written.number.shadow);
+    largest = std::max(largest, magnitude);
+    if (magnitude != 0) smallest = std::min(smallest, magnitude);
+  }
+  REQUIRE(done.written[7].number.shadow == 0);
+  CHECK(done.summary.largest == largest);
+  CHECK(done.summary.smallest == smallest);
+}
+
+/// The last instruction by all lanes at once, and by four after four.
+struct Notes {
+  std::int64_t bits = 0;
+  std::uint64_t count = 0;
+  bool leaves = false;
+};
+Notes notes_of(const std::string& body, const std::string& last, bool at_once, std::uint64_t seed) {
+  std::string text = body;
+  for (unsigned four = 0; four < 8 && !at_once; ++four)
+    text += "shr.u32 %r6, %r1, 2; setp.eq.u32 %p2, %r6, " + std::to_string(four) + "; @%p2 " + last;
+  Cancellation done = run(at_once ? body + last : text, 32, seed).summary.cancellation;
+  Cancellation before = run(body + "mov.f32 %f9, %f1;", 32, seed).summary.cancellation;
+  Notes out;
+  out.leaves = done.leftover >= 0;
+  for (const auto& sums : done.by_instruction) out.bits += sums.bits, out.count += sums.count;
+  for (const auto& sums : before.by_instruction) out.bits -= sums.bits, out.count -= sums.count;
+  return out;
+}
+
+TEST_CASE("a warp's sums lose what those of its lanes lose") {
+  const std::string product = "mul.f32 %f4, %f1, %f2;";
+  const std::string whole = product + "add.f32 %f4, %f4, 0f42700000; cvt.rmi.f32.f32 %f5, %f4;";
+  struct Case {
+    std::string body, last;
+    bool leaves;
+  };
+  unsigned much = 0, kept = 0;
+  for (const Case& one : std::vector<Case>{
+           {product, "add.f32 %f9, %f4, %f1;", false},
+           {product, "sub.f32 %f9, %f4, %f2;", false},
+           {product, "fma.rn.f32 %f9, %f4, %f1, %f2;", false},
+           {product + "mul.f32 %f5, %f4, 0f3F800001;", "sub.f32 %f9, %f5, %f4;", false},
+           // Of a number less its integer everything is kept, and less what is near it not.
+           {whole, "sub.f32 %f9, %f4, %f5;", false},
+           {whole + "mul.f32 %f5, %f5, 0f3F800001;", "sub.f32 %f9, %f4, %f5;", false},
+           // What is 0 over the reals leaves its roundings.
+           {product + "mul.f32 %f5, %f4, 0f40400000; mul.f32 %f6, %f1, 0f40400000;"
+                      "mul.f32 %f6, %f6, %f2;",
+            "sub.f32 %f9, %f5, %f6;", true},
+           {product + "neg.f32 %f5, %f4;", "fma.rn.f32 %f9, %f1, %f2, %f5;", true},
+           {product + "neg.f32 %f5, %f4;", "fma.rn.f32 %f9, %f1, %f1, %f5;", false}})
+    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+      INFO(one.body << one.last << " seed " << seed);
+      Notes all = notes_of(one.body, one.last, true, seed);
+      Notes lanes = notes_of(one.body, one.last, false, seed);
+      CHECK(all.bits == lanes.bits);
+      CHECK(all.leaves == one.leaves);
+      CHECK(lanes.leaves == one.leaves);
+      // A lane whose sum is 0 counts where the others are beside it.
+      if (!one.leaves) CHECK(all.count == lanes.count);
+      much += all.bits > 8 * 32;
+      kept += all.count < 32;
+    }
+  CHECK(much != 0);
+  CHECK(kept != 0);
 }
 
 TEST_CASE("names of strips are used again and numbers stay what they are") {
