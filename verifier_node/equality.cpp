@@ -74,6 +74,8 @@ const Translation* translation_of(const Sides& sides, const PointRequest& reques
   wanted.seed = request.seed;
   wanted.steps_max = request.steps_max;
   wanted.threads = request.threads;
+  wanted.kept = request.kept;
+  wanted.reference = request.reference;
   return request.translations->of(sides, recipes, wanted);
 }
 

@@ -43,6 +43,20 @@ void Kept::keep(const Digest& input, std::shared_ptr<const Replayed> kept, std::
   if (fits(bytes)) runs_.try_emplace(input, std::move(kept));
 }
 
+std::shared_ptr<const ptx::Traces> Kept::traces(const Digest& name) const {
+  std::lock_guard<std::mutex> guard(lock_);
+  auto found = traces_.find(name);
+  return found == traces_.end() ? nullptr : found->second;
+}
+
+void Kept::keep(const Digest& name, std::shared_ptr<const ptx::Traces> kept) {
+  std::uint64_t bytes = sizeof *kept + kept->kind_of.size() * 4 + kept->bases.size() * 8;
+  for (const ptx::TraceKind& kind : kept->kinds)
+    bytes += sizeof kind + (kind.written.size() + kind.read.size()) * sizeof(ptx::TraceRange);
+  std::lock_guard<std::mutex> guard(lock_);
+  if (fits(bytes)) traces_.try_emplace(name, std::move(kept));
+}
+
 Digest name_of_reference(const Sides& sides) {
   NameText text;
   text.put(print_contract(*sides.contract));

@@ -1,7 +1,8 @@
 #pragma once
 
-// What references gave, at points and on stress inputs: a further candidate against the same
-// reference then costs only its own runs. Names are digests of all that a run depends on.
+// What references gave, at points and on stress inputs, and did without data: a further candidate
+// against the same reference then costs only its own runs. Names are digests of all that a run
+// depends on.
 
 #include <cstdint>
 #include <map>
@@ -10,6 +11,7 @@
 
 #include "base/digest.h"
 #include "ptx/field_run.h"
+#include "ptx/trace.h"
 #include "verifier_node/plan.h"
 #include "verifier_node/sides.h"
 
@@ -35,6 +37,8 @@ class Kept {
   void keep(const Digest& point, std::uint64_t block, std::shared_ptr<const KeptBlock> kept);
   std::shared_ptr<const Replayed> run(const Digest& input) const;
   void keep(const Digest& input, std::shared_ptr<const Replayed> kept, std::uint64_t bytes);
+  std::shared_ptr<const ptx::Traces> traces(const Digest& name) const;
+  void keep(const Digest& name, std::shared_ptr<const ptx::Traces> kept);
 
  private:
   bool fits(std::uint64_t bytes);
@@ -42,6 +46,7 @@ class Kept {
   mutable std::mutex lock_;
   std::map<std::pair<Digest, std::uint64_t>, std::shared_ptr<const KeptBlock>> blocks_;
   std::map<Digest, std::shared_ptr<const Replayed>> runs_;
+  std::map<Digest, std::shared_ptr<const ptx::Traces>> traces_;
   std::uint64_t bytes_ = 0, bytes_max_;
 };
 

@@ -84,8 +84,19 @@ class Tracer {
   }
 
  private:
-  /// Traced here, or by an earlier process of the same proof.
+  /// A reference's may be kept, for all candidates.
   Traces part_of(Side side, bool doubts, BlockRange range) const {
+    if (request_.kept == nullptr || side != Side::reference)
+      return traced_part(side, doubts, range);
+    Digest name = name_of_all(request_.reference, request_.known, request_.seed, request_.steps_max,
+                              doubts, range.begin, range.end);
+    if (std::shared_ptr<const Traces> known = request_.kept->traces(name)) return *known;
+    auto traces = std::make_shared<const Traces>(traced_part(side, doubts, range));
+    if (!traces->trap) request_.kept->keep(name, traces);
+    return *traces;
+  }
+  /// Traced here, or by an earlier process of the same proof.
+  Traces traced_part(Side side, bool doubts, BlockRange range) const {
     if (request_.journal == nullptr) return ptx::trace_blocks(request_of(side, range, doubts));
     Digest name = name_of_all(request_.question, std::string("trace"), side == Side::reference,
                               doubts, range.begin, range.end);
@@ -448,6 +459,7 @@ const Translation* Translations::of(const Sides& sides, const std::vector<Recipe
     TranslationRequest noted = request;
     noted.journal = journal_;
     noted.question = name_of_all(question_, known_by);
+    noted.known = name_of_all(known_by);
     translation_ = find_translation(sides, recipes, noted);
     known_by_ = std::move(known_by);
     known_ = true;

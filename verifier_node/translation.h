@@ -15,6 +15,7 @@
 #include "ptx/field_point.h"
 #include "ptx/trace.h"
 #include "verifier_node/journal.h"
+#include "verifier_node/kept.h"
 #include "verifier_node/sides.h"
 
 namespace lathe::verifier_node {
@@ -39,6 +40,10 @@ struct TranslationRequest {
   /// Null: nothing is noted. The name of the question, and of what is known of the tensors.
   Journal* journal = nullptr;
   Digest question;
+  /// Where what the reference does is kept; null: nowhere. Its name, and that of what is known of
+  /// the tensors.
+  Kept* kept = nullptr;
+  Digest reference, known;
 };
 
 struct Translation {

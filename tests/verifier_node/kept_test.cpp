@@ -58,6 +58,46 @@ TEST_CASE("each seed has points of its own") {
           verified(contract, contract.reference, alone(seed)).json);
 }
 
+/// y = (n + 1) x, block by block, where a branch asks for the block's n, which is drawn.
+std::string branching(const std::string& twice) {
+  return ".version 8.7\n.target sm_89\n.address_size 64\n"
+         ".visible .entry k(.param .u64 n, .param .u64 x, .param .u64 y) {\n"
+         ".reg .b64 %rd<9>; .reg .b32 %r<5>; .reg .f32 %f<3>; .reg .pred %p<2>;\n"
+         "ld.param.u64 %rd1, [n]; ld.param.u64 %rd2, [x]; ld.param.u64 %rd3, [y];\n"
+         "mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mad.lo.u32 %r3, %r2, 32, %r1;\n"
+         "mul.wide.u32 %rd4, %r2, 4; add.s64 %rd1, %rd1, %rd4; mul.wide.u32 %rd5, %r3, 4;\n"
+         "add.s64 %rd2, %rd2, %rd5; add.s64 %rd3, %rd3, %rd5;\n"
+         "ld.global.s32 %r4, [%rd1]; ld.global.f32 %f1, [%rd2];\n"
+         "setp.eq.s32 %p1, %r4, 0; @%p1 bra once;\n" +
+         twice + "once:\nst.global.f32 [%rd3], %f1; ret; }\n";
+}
+
+TEST_CASE("what blocks do is remembered with the integers that decide it") {
+  Result<Contract> contract = parse_contract(
+      "format = 1\nname = \"drawn\"\nentry = \"k\"\ntarget = \"sm_89\"\nptx_isa = \"8.7\"\n"
+      "[launch]\ngrid = [64, 1, 1]\nblock = [32, 1, 1]\n"
+      "[[parameter]]\nname = \"n\"\ntensor = \"n\"\n[[parameter]]\nname = \"x\"\ntensor = \"x\"\n"
+      "[[parameter]]\nname = \"y\"\ntensor = \"y\"\n"
+      "[[tensor]]\nname = \"n\"\ndtype = \"s32\"\nshape = [64]\nrole = \"input\"\n"
+      "values = {integers = [0, 1]}\n"
+      "[[tensor]]\nname = \"x\"\ndtype = \"f32\"\nshape = [2048]\nrole = \"input\"\n"
+      "[[tensor]]\nname = \"y\"\ndtype = \"f32\"\nshape = [2048]\nrole = \"output\"\n"
+      "[tolerance]\nabsolute = 1e-3\nrelative = 1e-3\n",
+      "drawn.toml");
+  REQUIRE(contract);
+  contract->reference = branching("add.f32 %f1, %f1, %f1;\n");
+  std::string candidate = branching("mul.f32 %f1, %f1, 0f40000000;\n");
+  auto kept = std::make_shared<Kept>(plenty);
+  for (std::uint64_t seed = 1; seed <= 2; ++seed) {
+    Report expected = verified(*contract, candidate, alone(seed));
+    INFO(expected.json);
+    CHECK(expected.verdict == "proved");
+    CHECK(expected.json.find("\"outputs_translated\"") != std::string::npos);
+    for (unsigned time = 0; time < 2; ++time)
+      CHECK(verified(*contract, candidate, keeping(kept, seed)).json == expected.json);
+  }
+}
+
 TEST_CASE("other values of the inputs, and another launch, are another reference") {
   auto kept = std::make_shared<Kept>(plenty);
   Contract contract = small_contract("sum_8x512_fp16_sm_89"), shorter = contract;
