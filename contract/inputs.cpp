@@ -194,7 +194,8 @@ class Generator {
     };
     if (normal_values && sizeof(Stored) <= 2)
       return each_drawn<2>(first, count, [&](std::uint64_t i, const Draw& words) {
-        store(i, i % 2 == 0 ? narrow_normal(words[0], words[1]) : narrow_normal(words[2], words[3]));
+        unsigned at = i % 2 == 0 ? 0 : 2;
+        store(i, narrow_normal(words[at], words[at + 1]));
       });
     if (class_ == InputClass::declared) {
       for (std::uint64_t i = 0; i < count; ++i) store(i, declared_float(first + i));
