@@ -386,7 +386,7 @@ bool Field::integer_at(const Plane& plane, std::size_t at, Type type, std::int32
 namespace {
 
 /// d[m][n] += a[m][k] * b[k][n], wrapping.
-__attribute__((target_clones("arch=haswell", "default"), optimize("O3"))) void add_integers(
+__attribute__((target_clones("arch=x86-64-v3", "default"), optimize("O3"))) void add_integers(
     const std::int32_t* a, const std::int32_t* b, std::int64_t* d, unsigned m, unsigned n,
     unsigned k) {
   for (unsigned i = 0; i < m; ++i)
