@@ -191,8 +191,8 @@ TEST_CASE("the header names each tensor, and scalars are the contract's") {
 
 TEST_CASE("the loader compiles as C and as C++") {
   std::string include;
-  for (std::string folder :
-       {"/usr/local/cuda/include", std::string(source_folder) + "/.tools/cuda/nvidia/cu13/include"})
+  for (std::string folder : {std::string("/usr/local/cuda/include"),
+                             std::string(source_folder) + "/.tools/cuda/nvidia/cu13/include"})
     if (std::filesystem::exists(folder + "/cuda.h")) include = folder;
   if (include.empty()) {
     WARN("LATHE-SKIP: no cuda.h");
