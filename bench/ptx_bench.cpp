@@ -4,6 +4,8 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
@@ -67,16 +69,37 @@ bool prepare(Launch& launch, const std::string& text, std::vector<std::size_t> b
 /// Of this process: others may share the core.
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
-/// Of one run: the mean of as many as half a second takes.
-double run(Launch& launch, RunResult& result) {
-  auto start = cpu_seconds();
-  double s = 0;
-  unsigned runs = 0;
-  for (; s < 0.5; s = cpu_seconds() - start, ++runs) {
+/// Seconds of one run, of several samples: a shared machine only ever adds to them.
+struct Seconds {
+  double least = 0, median = 0, most = 0;
+};
+
+/// Each sample is the mean of as many runs as a seventh of a second takes.
+template <class Once>
+Seconds timed(Once once) {
+  constexpr std::size_t samples = 9;
+  std::array<double, samples> each{};
+  for (double& sample : each) {
+    double start = cpu_seconds(), s = 0;
+    unsigned runs = 0;
+    for (; s < 1.0 / 7; s = cpu_seconds() - start, ++runs) once();
+    sample = s / runs;
+  }
+  std::sort(each.begin(), each.end());
+  return {each.front(), each[samples / 2], each.back()};
+}
+
+Seconds run(Launch& launch, RunResult& result) {
+  return timed([&] {
     result = run_bits(launch.request);
     if (result.trap) std::printf("%s\n", print(*result.trap).c_str());
-  }
-  return s / runs;
+  });
+}
+
+/// So much work a second: the fastest sample, then the median and the slowest.
+void print_rate(const char* what, double work, const Seconds& s, const char* unit) {
+  std::printf("%s: %.2f %s (median %.2f, slowest %.2f)\n", what, work / s.least, unit,
+              work / s.median, work / s.most);
 }
 
 std::string file(const std::string& path) {
@@ -135,9 +158,10 @@ void print_tile(const char* form, const std::string& path, Tile tile) {
                {{3, side}, {4, side}, {5, k}, {6, k}, {7, side}, {8, side}},
                {{1, 1, 1}, {tile.threads, 1, 1}, tile.shared_bytes}))
     return;
-  double s = run(gemm, result);
-  std::printf("a tile step of 128 x 128 x 64 in fp16 by %s: %.2f ms, %.0f M multiply-adds/s\n",
-              form, s / (k / step) * 1e3, static_cast<double>(side * side * k) / s / 1e6);
+  Seconds s = run(gemm, result);
+  double of_step = 1e3 / static_cast<double>(k / step);
+  std::printf("a tile step of 128 x 128 x 64 in fp16 by %s: %.2f ms (median %.2f, slowest %.2f)\n",
+              form, s.least * of_step, s.median * of_step, s.most * of_step);
 }
 
 /// Resident memory at its peak, in MB.
@@ -170,31 +194,26 @@ int main() {
   RunResult result;
   Launch scalar;
   if (prepare(scalar, scalar_code(), {64}, {}, {{1, 1, 1}, {128, 1, 1}, 0})) {
-    double s = run(scalar, result);
-    std::printf(
-        "scalar code of 24 opcodes: %.2f G thread-instructions/s, %.1f ns a warp instruction\n",
-        static_cast<double>(result.steps) * 32 / s / 1e9,
-        s / static_cast<double>(result.steps) * 1e9);
+    Seconds s = run(scalar, result);
+    print_rate("scalar code of 24 opcodes", static_cast<double>(result.steps) * 32 / 1e9, s,
+               "G thread-instructions/s");
   }
   const std::string contracts = std::string(LATHE_ROOT) + "/suite/contracts/";
   {
     std::string text = file(contracts + "gemm_fp16_sm_89/reference.ptx");
-    auto start = cpu_seconds();
-    double bytes = 0, s = 0;
-    for (; s < 1; s = cpu_seconds() - start) {
+    Seconds s = timed([&] {
       Parsed parsed = parse(text, "bench.ptx");
       if (!parsed.errors.empty()) std::printf("%s\n", parsed.errors[0].what.c_str());
-      bytes += static_cast<double>(text.size());
-    }
-    std::printf("parser: %.0f MB/s on a file of %zu kB\n", bytes / s / 1e6, text.size() / 1000);
+    });
+    std::string what = "parser, on a file of " + std::to_string(text.size() / 1000) + " kB";
+    print_rate(what.c_str(), static_cast<double>(text.size()) / 1e6, s, "MB/s");
   }
   Launch softmax;
   if (prepare(softmax, file(contracts + "softmax_fp16_sm_89/reference.ptx"),
               {256 * 8192, 256 * 8192}, {{2, 4096}}, {{256, 1, 1}, {128, 1, 1}, 16})) {
-    double s = run(softmax, result);
-    std::printf("softmax, rows of 4096: %.0f blocks/s, %.2f G thread-instructions/s\n",
-                static_cast<double>(result.blocks) / s,
-                static_cast<double>(result.steps) * 32 / s / 1e9);
+    Seconds s = run(softmax, result);
+    print_rate("softmax, rows of 4096", static_cast<double>(result.steps) * 32 / 1e9, s,
+               "G thread-instructions/s");
   }
   print_tile("mma.sync", contracts + "gemm_fp16_sm_89/reference.ptx", {128, 49152});
   const std::string tiles = std::string(LATHE_ROOT) + "/tests/kernels/alternatives/gemm_fp16_";
