@@ -91,8 +91,14 @@ struct Draws {
   std::array<std::array<std::uint32_t, batch>, 4> words;
   Draw at(std::uint64_t i) const { return {words[0][i], words[1][i], words[2][i], words[3][i]}; }
 };
-__attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"), optimize("O3"))) void
-draw_all(std::uint64_t seed, std::uint64_t stream, std::uint64_t first, Draws& out) {
+#ifdef __clang__
+#define LATHE_BATCH  // The fuzzers' compiler knows no level of optimisation for one function.
+#else
+#define LATHE_BATCH \
+  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"), optimize("O3")))
+#endif
+LATHE_BATCH void draw_all(std::uint64_t seed, std::uint64_t stream, std::uint64_t first,
+                          Draws& out) {
   for (unsigned i = 0; i < batch; ++i) {
     Draw one = philox(seed, stream, first + i);
     for (unsigned k = 0; k < 4; ++k) out.words[k][i] = one[k];
@@ -331,8 +337,7 @@ class Generator {
   std::uint64_t row_of(std::uint64_t index) const {
     constexpr std::uint64_t row_of_one = 64;
     std::size_t rank = tensor_.shape.size();
-    return index /
-           (rank < 2 ? row_of_one : std::max<std::uint64_t>(1, tensor_.strides[rank - 2]));
+    return index / (rank < 2 ? row_of_one : std::max<std::uint64_t>(1, tensor_.strides[rank - 2]));
   }
 
   /// Magnitudes from 2^-12 to 2^11: small terms beside great ones.

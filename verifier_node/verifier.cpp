@@ -89,8 +89,12 @@ bool Verifier::decode() {
     bool of_reference = side == Side::reference;
     if (!program) {
       findings_.unsupported.push_back(part_of(program.error(), of_reference));
-      undecided("unsupported", std::string("the ") + (of_reference ? "reference" : "candidate") +
-                                   " has an instruction that is not modelled");
+      const Error& error = program.error();
+      undecided("unsupported",
+                std::string("the ") + (of_reference ? "reference" : "candidate") +
+                    " cannot be carried out: " + error.what +
+                    (error.place.line == 0 ? std::string()
+                                           : " (line " + std::to_string(error.place.line) + ")"));
       continue;
     }
     subject.program = *std::move(program);

@@ -179,5 +179,16 @@ TEST_CASE("the gate passes the reference and turns away a mistake with its evide
   CHECK(narrow.rejected() != nullptr);
 }
 
+TEST_CASE(
+    "what cannot be carried out is named with its line, where the reason is all that is read") {
+  Contract contract = small_contract("sum_8x512_fp16_sm_89");
+  std::string text = edited(contract.reference, "\tret;", "\tmov.u32 \t%r1, %nosuch;\n\tret;");
+  Report report = verified(contract, text);
+  CHECK(report.verdict == "undecided");
+  CHECK(report.reason_code == "unsupported");
+  CHECK(report.reason.find("the candidate cannot be carried out: ") == 0);
+  CHECK(report.reason.find("(line ") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace lathe::verifier_node
