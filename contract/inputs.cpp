@@ -14,6 +14,7 @@
 
 #include "base/random.h"
 #include "base/small_float.h"
+#include "base/wide_loops.h"
 #include "contract/values.h"
 
 namespace lathe {
@@ -91,14 +92,8 @@ struct Draws {
   std::array<std::array<std::uint32_t, batch>, 4> words;
   Draw at(std::uint64_t i) const { return {words[0][i], words[1][i], words[2][i], words[3][i]}; }
 };
-#ifdef __clang__
-#define LATHE_BATCH  // The fuzzers' compiler knows no level of optimisation for one function.
-#else
-#define LATHE_BATCH \
-  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"), optimize("O3")))
-#endif
-LATHE_BATCH void draw_all(std::uint64_t seed, std::uint64_t stream, std::uint64_t first,
-                          Draws& out) {
+LATHE_WIDE_LOOPS void draw_all(std::uint64_t seed, std::uint64_t stream, std::uint64_t first,
+                               Draws& out) {
   for (unsigned i = 0; i < batch; ++i) {
     Draw one = philox(seed, stream, first + i);
     for (unsigned k = 0; k < 4; ++k) out.words[k][i] = one[k];

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/wide_loops.h"
 #include "ptx/field.h"
 #include "ptx/field_gathered.h"
 #include "ptx/field_strip.h"
@@ -10,12 +11,7 @@
 namespace lathe::ptx::field {
 namespace {
 
-// Tags by many, in the processor's widest form.
-#define LATHE_MANY                                                               \
-  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"), \
-                 optimize("O3")))
-
-LATHE_MANY Tag any_of(const Tag* tags, unsigned count) {
+LATHE_WIDE_LOOPS Tag any_of(const Tag* tags, unsigned count) {
   Tag any = 0;
   for (unsigned i = 0; i < count; ++i) any |= tags[i];
   return any;
@@ -23,14 +19,11 @@ LATHE_MANY Tag any_of(const Tag* tags, unsigned count) {
 
 /// Tags looked at together: most memory holds nothing of what is asked for.
 constexpr std::size_t tags_at_once = 64;
-LATHE_MANY bool any_named(const Tag* tags, std::uint32_t begin, std::uint32_t limit) {
+LATHE_WIDE_LOOPS bool any_named(const Tag* tags, std::uint32_t begin, std::uint32_t limit) {
   std::uint32_t found = 0;
-  for (std::size_t i = 0; i < tags_at_once; ++i)
-    found |= (tags[i] >> 3) - begin < limit ? 1u : 0u;
+  for (std::size_t i = 0; i < tags_at_once; ++i) found |= (tags[i] >> 3) - begin < limit ? 1u : 0u;
   return found != 0;
 }
-
-#undef LATHE_MANY
 
 }  // namespace
 

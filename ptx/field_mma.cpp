@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/wide_loops.h"
 #include "ptx/field.h"
 #include "ptx/field_gathered.h"
 #include "ptx/fragment.h"
@@ -386,9 +387,8 @@ bool Field::integer_at(const Plane& plane, std::size_t at, Type type, std::int32
 namespace {
 
 /// d[m][n] += a[m][k] * b[k][n], wrapping.
-__attribute__((target_clones("arch=x86-64-v3", "default"), optimize("O3"))) void add_integers(
-    const std::int32_t* a, const std::int32_t* b, std::int64_t* d, unsigned m, unsigned n,
-    unsigned k) {
+LATHE_WIDE_LOOPS void add_integers(const std::int32_t* a, const std::int32_t* b, std::int64_t* d,
+                                   unsigned m, unsigned n, unsigned k) {
   for (unsigned i = 0; i < m; ++i)
     for (unsigned q = 0; q < k; ++q) {
       std::int32_t left = a[i * k + q];

@@ -6,6 +6,8 @@
 #include <bit>
 #include <cmath>
 
+#include "base/wide_loops.h"
+
 namespace lathe::ptx::field {
 namespace {
 
@@ -20,25 +22,20 @@ constexpr std::array<Tag, strip_bytes> byte_steps = [] {
   return out;
 }();
 
-// Loops over lanes, each in the processor's widest form. Shadows are the same in all of them.
-#define LATHE_LANES                                                              \
-  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"), \
-                 optimize("O3", "fp-contract=off")))
-
-LATHE_LANES bool is_row(const Tag* tags, Tag first) {
+LATHE_WIDE_LOOPS bool is_row(const Tag* tags, Tag first) {
   Tag differ = 0;
   for (unsigned i = 0; i < strip_bytes; ++i) differ |= tags[i] ^ (first + byte_steps[i]);
   return differ == 0;
 }
 
 /// Whether all lanes hold what the first does.
-LATHE_LANES bool is_one(const Tag* tags) {
+LATHE_WIDE_LOOPS bool is_one(const Tag* tags) {
   Tag differ = 0;
   for (unsigned i = 0; i < strip_bytes; ++i) differ |= tags[i] ^ tags[i % 4];
   return differ == 0;
 }
 
-LATHE_LANES void put_row(Tag* tags, Tag first) {
+LATHE_WIDE_LOOPS void put_row(Tag* tags, Tag first) {
   for (unsigned i = 0; i < strip_bytes; ++i) tags[i] = first + byte_steps[i];
 }
 
@@ -54,28 +51,30 @@ inline std::uint32_t product(std::uint32_t a, std::uint32_t b, std::uint32_t p, 
                  p);
 }
 
-LATHE_LANES void multiply(const Lane32& a, const Lane32& b, Lane32& out, std::uint32_t p,
-                          std::uint32_t n) {
+LATHE_WIDE_LOOPS void multiply(const Lane32& a, const Lane32& b, Lane32& out, std::uint32_t p,
+                               std::uint32_t n) {
   for (unsigned i = 0; i < lane_count; ++i) out[i] = product(a[i], b[i], p, n);
 }
-LATHE_LANES void multiply_add(const Lane32& a, const Lane32& b, const Lane32& c, Lane32& out,
-                              std::uint32_t p, std::uint32_t n) {
+LATHE_WIDE_LOOPS void multiply_add(const Lane32& a, const Lane32& b, const Lane32& c, Lane32& out,
+                                   std::uint32_t p, std::uint32_t n) {
   for (unsigned i = 0; i < lane_count; ++i)
     out[i] = wrapped(product(a[i], b[i], p, n) - (p - c[i]), p);
 }
-LATHE_LANES void add_lanes(const Lane32& a, const Lane32& b, Lane32& out, std::uint32_t p) {
+LATHE_WIDE_LOOPS void add_lanes(const Lane32& a, const Lane32& b, Lane32& out, std::uint32_t p) {
   for (unsigned i = 0; i < lane_count; ++i) out[i] = wrapped(a[i] - (p - b[i]), p);
 }
-LATHE_LANES void subtract_lanes(const Lane32& a, const Lane32& b, Lane32& out, std::uint32_t p) {
+LATHE_WIDE_LOOPS void subtract_lanes(const Lane32& a, const Lane32& b, Lane32& out,
+                                     std::uint32_t p) {
   for (unsigned i = 0; i < lane_count; ++i) out[i] = wrapped(a[i] - b[i], p);
 }
-LATHE_LANES void fuse_shadows(const Shadows& a, const Shadows& b, const Shadows& c, Shadows& out) {
+LATHE_WIDE_LOOPS void fuse_shadows(const Shadows& a, const Shadows& b, const Shadows& c,
+                                   Shadows& out) {
   for (unsigned i = 0; i < lane_count; ++i) out[i] = a[i] * b[i] + c[i];
 }
-LATHE_LANES void multiply_shadows(const Shadows& a, const Shadows& b, Shadows& out) {
+LATHE_WIDE_LOOPS void multiply_shadows(const Shadows& a, const Shadows& b, Shadows& out) {
   for (unsigned i = 0; i < lane_count; ++i) out[i] = a[i] * b[i];
 }
-LATHE_LANES void add_shadows(const Shadows& a, const Shadows& b, Shadows& out, double sign) {
+LATHE_WIDE_LOOPS void add_shadows(const Shadows& a, const Shadows& b, Shadows& out, double sign) {
   for (unsigned i = 0; i < lane_count; ++i) out[i] = a[i] + sign * b[i];
 }
 /// What all lanes of a strip must have in common.
@@ -91,7 +90,7 @@ bool plain(const Number& a, Type type = Type::f32) {
 }
 
 /// Whether all of them name elements of inputs, and a number that is likely theirs alone.
-LATHE_LANES bool of_inputs(const Lane32& ids, std::uint32_t& mixed) {
+LATHE_WIDE_LOOPS bool of_inputs(const Lane32& ids, std::uint32_t& mixed) {
   std::uint32_t sum = 0, outside = 0;
   for (unsigned i = 0; i < lane_count; ++i) {
     outside |= ids[i] - first_input >= lasting - first_input ? 1u : 0u;
@@ -100,8 +99,6 @@ LATHE_LANES bool of_inputs(const Lane32& ids, std::uint32_t& mixed) {
   mixed = (sum ^ sum >> 15) * 0x846CA68Bu;
   return outside == 0;
 }
-
-#undef LATHE_LANES
 
 /// `.sat` and `.relu` compare.
 bool compares(Form f) { return f.has(Flag::sat) || f.has(Flag::relu); }

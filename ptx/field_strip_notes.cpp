@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 
+#include "base/wide_loops.h"
 #include "ptx/field_strip.h"
 
 namespace lathe::ptx::field {
@@ -13,17 +14,12 @@ namespace {
 
 using Shadows = std::array<double, lane_count>;
 
-// In the processor's widest form, as in field_strip.cpp.
-#define LATHE_LANES                                                              \
-  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"), \
-                 optimize("O3", "fp-contract=off")))
-
 constexpr std::uint64_t magnitude_bits = ~std::uint64_t{0} >> 1;
 constexpr std::uint64_t infinity_bits = std::uint64_t{0x7FF} << 52;
 
 /// The largest magnitude, and the smallest that is not 0; false where one is not finite. Of
 /// magnitudes the bits are ordered as the numbers are.
-LATHE_LANES bool extremes(const Shadows& x, double& largest, double& smallest) {
+LATHE_WIDE_LOOPS bool extremes(const Shadows& x, double& largest, double& smallest) {
   std::int64_t most = 0, least = infinity_bits;
   for (unsigned i = 0; i < lane_count; ++i) {
     auto bits = static_cast<std::int64_t>(std::bit_cast<std::uint64_t>(x[i]) & magnitude_bits);
@@ -48,7 +44,7 @@ inline std::int32_t exponent_word(double value) {
 struct Lost {
   std::int32_t all = 0, most = 0;
 };
-LATHE_LANES Lost lost_bits(const Shadows& a, const Shadows& b, const Shadows& sum) {
+LATHE_WIDE_LOOPS Lost lost_bits(const Shadows& a, const Shadows& b, const Shadows& sum) {
   Lost lost;
   for (unsigned i = 0; i < lane_count; ++i) {
     std::int32_t of_a = exponent_word(a[i]), of_b = exponent_word(b[i]);
@@ -62,18 +58,16 @@ LATHE_LANES Lost lost_bits(const Shadows& a, const Shadows& b, const Shadows& su
   return lost;
 }
 
-LATHE_LANES bool any_zero(const Shadows& x) {
+LATHE_WIDE_LOOPS bool any_zero(const Shadows& x) {
   std::uint64_t zeros = 0;
   for (unsigned i = 0; i < lane_count; ++i)
     zeros |= (std::bit_cast<std::uint64_t>(x[i]) & magnitude_bits) == 0 ? 1u : 0u;
   return zeros != 0;
 }
 
-LATHE_LANES void multiply_shadows(const Shadows& a, const Shadows& b, Shadows& out) {
+LATHE_WIDE_LOOPS void multiply_shadows(const Shadows& a, const Shadows& b, Shadows& out) {
   for (unsigned i = 0; i < lane_count; ++i) out[i] = a[i] * b[i];
 }
-
-#undef LATHE_LANES
 
 int lost_by(double a, double b, double sum) {
   int of_a = Cancellation::exponent_of(a), of_b = Cancellation::exponent_of(b);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/wide_loops.h"
+
 namespace lathe::ptx::field {
 namespace {
 
@@ -37,9 +39,7 @@ add_product(const double* a, const TileLine* b, const TileLine* from, TileLine* 
 }
 
 /// Into [-p, p], by adding and taking away what rounds to an integer.
-__attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"),
-               optimize("O3", "fp-contract=off"))) void
-reduce_lines(TileLine* lines, double p) {
+LATHE_WIDE_LOOPS void reduce_lines(TileLine* lines, double p) {
   constexpr double rounder = 6755399441055744.0;
   double inverse = 1 / p;
   for (unsigned i = 0; i < tile_rows; ++i)
