@@ -113,6 +113,14 @@ std::shared_ptr<Plane> Field::new_plane(std::size_t bytes) {
   return plane;
 }
 
+Field::Lanes Field::make_lanes(std::uint32_t bytes) {
+  auto registers = std::make_shared<Registers>(bytes + Registers::part_bytes);
+  if (registers_.size() > 64)
+    std::erase_if(registers_, [](const std::weak_ptr<Registers>& r) { return r.expired(); });
+  registers_.push_back(registers);
+  return {registers};
+}
+
 std::uint32_t Field::half_literal(std::uint16_t bits, Type type) {
   std::vector<std::uint32_t>& known = half_literals_[type == Type::bf16 ? 1 : 0];
   if (known.empty()) known.resize(std::size_t{1} << 16);
@@ -278,12 +286,14 @@ void Field::deposit(Region& to, std::uint64_t offset, const std::uint8_t* bits, 
 void Field::read(Region& from, std::uint64_t offset, Lanes& to, Cell cell, unsigned bytes) {
   collect_if_large();
   lane_ = cell.lane;
-  fetch(from, offset, &to.plane->bits[cell.at()], &to.plane->tags[cell.at()], bytes);
+  Registers& target = to.settled(cell.at(), bytes);
+  fetch(from, offset, &target.bits[cell.at()], &target.tags[cell.at()], bytes);
 }
 
 void Field::write(Region& to, std::uint64_t offset, const Lanes& from, Cell cell, unsigned bytes) {
   lane_ = cell.lane;
-  deposit(to, offset, &from.plane->bits[cell.at()], &from.plane->tags[cell.at()], bytes);
+  const Registers& source = from.settled(cell.at(), bytes);
+  deposit(to, offset, &source.bits[cell.at()], &source.tags[cell.at()], bytes);
 }
 
 void Field::transfer(Region& to, std::uint64_t to_offset, Region& from, std::uint64_t offset,
@@ -321,29 +331,30 @@ void Field::poke(Region& region, std::uint64_t offset, unsigned bytes, std::uint
 
 void Field::extend(Lanes& lanes, Cell cell, unsigned bytes, bool sign) {
   std::size_t at = cell.place + std::size_t{cell.lane} * cell.width;
+  Registers& of = lanes.settled(at, cell.width);
   std::uint8_t fill = 0;
   if (sign) {
-    Tag top = lanes.plane->tags[at + bytes - 1];
+    Tag top = of.tags[at + bytes - 1];
     if (top != 0 && top != poison_tag && is_word(top >> 3)) {
-      auto word = word_of(&lanes.plane->bits[at], &lanes.plane->tags[at], bytes);
+      auto word = word_of(&of.bits[at], &of.tags[at], bytes);
       if (word) word = words_.resized(*word, 8u * cell.width, true);
       std::uint32_t id = word ? keep(*word) : poison_id();
       if (!word) complain(ComplaintKind::undecided, "the sign of integer data is extended");
-      for (unsigned i = 0; i < cell.width; ++i) lanes.plane->tags[at + i] = id << 3 | i;
+      for (unsigned i = 0; i < cell.width; ++i) of.tags[at + i] = id << 3 | i;
       return;
     }
     if (top != 0 && top != poison_tag)
       complain(ComplaintKind::undecided, "the sign bit of a float's bytes is extended");
     if (top == poison_tag) {
-      std::fill_n(lanes.plane->tags.begin() + static_cast<std::ptrdiff_t>(at + bytes),
+      std::fill_n(of.tags.begin() + static_cast<std::ptrdiff_t>(at + bytes),
                   cell.width - bytes, poison_tag);
       return;
     }
-    fill = (lanes.plane->bits[at + bytes - 1] & 0x80) != 0 ? 0xFF : 0;
+    fill = (of.bits[at + bytes - 1] & 0x80) != 0 ? 0xFF : 0;
   }
   for (unsigned i = bytes; i < cell.width; ++i) {
-    lanes.plane->bits[at + i] = fill;
-    lanes.plane->tags[at + i] = 0;
+    of.bits[at + i] = fill;
+    of.tags[at + i] = 0;
   }
 }
 
@@ -441,8 +452,9 @@ bool Field::same(Region& region, std::uint64_t offset, const Lanes& lanes, Cell 
   } else {
     fetch(region, offset, bits.data(), tags.data(), bytes);
   }
-  const std::uint8_t* other_bits = &lanes.plane->bits[cell.at()];
-  const Tag* other = &lanes.plane->tags[cell.at()];
+  const Registers& from = lanes.settled(cell.at(), bytes);
+  const std::uint8_t* other_bits = &from.bits[cell.at()];
+  const Tag* other = &from.tags[cell.at()];
   for (unsigned i = 0; i < bytes; ++i) {
     if (tags[i] != other[i] && (tags[i] == poison_tag || other[i] == poison_tag)) return false;
     if (tags[i] == poison_tag) continue;  // Undefined before and after.

@@ -88,7 +88,12 @@ class Field {
   using Value = std::conditional_t<is_number<T>, NumberValue<T>, BitsValue<T>>;
 
   struct Lanes {
-    std::shared_ptr<Plane> plane;
+    std::shared_ptr<Registers> registers;
+    /// With tags that say what these bytes are.
+    Registers& settled(std::size_t at, std::size_t bytes) const {
+      registers->settle(at, bytes);
+      return *registers;
+    }
   };
   struct Region {
     std::shared_ptr<Plane> plane;  // Of shared, local and parameter memory.
@@ -109,7 +114,7 @@ class Field {
   }
   void complain(ComplaintKind kind, std::string_view what) { complain(kind, what, lane_); }
 
-  Lanes make_lanes(std::uint32_t bytes) { return {new_plane(bytes + 64)}; }
+  Lanes make_lanes(std::uint32_t bytes);
   Region make_region(std::uint64_t bytes) {
     return {new_plane(bytes + 16),
             -1,
@@ -121,8 +126,9 @@ class Field {
   void read(Region& from, std::uint64_t offset, Lanes& to, Cell cell, unsigned bytes);
   void write(Region& to, std::uint64_t offset, const Lanes& from, Cell cell, unsigned bytes);
   void copy(Lanes& to, Cell to_cell, const Lanes& from, Cell cell, unsigned bytes) {
-    std::memmove(&to.plane->bits[to_cell.at()], &from.plane->bits[cell.at()], bytes);
-    std::memmove(&to.plane->tags[to_cell.at()], &from.plane->tags[cell.at()], bytes * sizeof(Tag));
+    Registers &target = to.settled(to_cell.at(), bytes), &source = from.settled(cell.at(), bytes);
+    std::memmove(&target.bits[to_cell.at()], &source.bits[cell.at()], bytes);
+    std::memmove(&target.tags[to_cell.at()], &source.tags[cell.at()], bytes * sizeof(Tag));
   }
   void transfer(Region& to, std::uint64_t to_offset, Region& from, std::uint64_t offset,
                 std::uint64_t bytes);
@@ -130,21 +136,21 @@ class Field {
   void poison(Region& region, std::uint64_t offset, std::uint64_t bytes);
   void poke(Region& region, std::uint64_t offset, unsigned bytes, std::uint64_t bits);
   void put(Lanes& lanes, Cell cell, unsigned bytes, std::uint64_t bits) {
-    std::memset(&lanes.plane->bits[cell.at()], 0, bytes);
-    std::memcpy(&lanes.plane->bits[cell.at()], &bits, std::min(bytes, 8u));
-    std::memset(&lanes.plane->tags[cell.at()], 0, bytes * sizeof(Tag));
+    Registers& to = lanes.settled(cell.at(), bytes);
+    std::memset(&to.bits[cell.at()], 0, bytes);
+    std::memcpy(&to.bits[cell.at()], &bits, std::min(bytes, 8u));
+    std::memset(&to.tags[cell.at()], 0, bytes * sizeof(Tag));
   }
   /// A whole register for the lanes of a mask.
   void copy_all(Lanes& lanes, Spot to, Spot from, unsigned width, Mask mask) {
-    if (mask == every_lane)
-      return copy(lanes, {to, 0, 0, 0}, lanes, {from, 0, 0, 0}, lane_count * width);
+    if (mask == every_lane) return copy_register(lanes, to, lanes, from, width);
     for (std::uint8_t lane = 0; lane < lane_count; ++lane)
       if ((mask >> lane & 1) != 0)
         copy(lanes, {to, static_cast<std::uint8_t>(width), 0, lane}, lanes,
              {from, static_cast<std::uint8_t>(width), 0, lane}, width);
   }
   bool copy_across(Lanes& lanes, Spot to, const Lanes& from_lanes, Spot from, unsigned width) {
-    copy(lanes, {to, 0, 0, 0}, from_lanes, {from, 0, 0, 0}, lane_count * width);
+    copy_register(lanes, to, from_lanes, from, width);
     return true;
   }
   /// Before another block.
@@ -165,11 +171,14 @@ class Field {
   bool same(Region& region, std::uint64_t offset, const Lanes& lanes, Cell cell, unsigned bytes);
 
   std::optional<std::uint64_t> exact(const Lanes& lanes, Cell cell, unsigned bytes) const {
-    const Tag* tags = &lanes.plane->tags[cell.at()];
-    for (unsigned i = 0; i < bytes; ++i)
-      if (tags[i] != 0) return std::nullopt;
+    const Registers& from = *lanes.registers;
+    if (from.content(cell.at()).kind != Content::exact) {
+      const Tag* tags = &lanes.settled(cell.at(), bytes).tags[cell.at()];
+      for (unsigned i = 0; i < bytes; ++i)
+        if (tags[i] != 0) return std::nullopt;
+    }
     std::uint64_t bits = 0;
-    std::memcpy(&bits, &lanes.plane->bits[cell.at()], bytes);
+    std::memcpy(&bits, &from.bits[cell.at()], bytes);
     return bits;
   }
   std::optional<Mask> truths(const Lanes& lanes, Spot place, Mask mask) const;
@@ -356,6 +365,7 @@ class Field {
                   unsigned bytes);
   bool written_integer(const Plane& plane, std::uint64_t at, Type type, Written& written);
   static bool whole_tile(const Plane& plane, const Mma& mma);
+  static void settle(const Lanes& lanes, const Cell* cells, std::size_t count);
   std::uint32_t id_at(const Plane& plane, std::size_t at, Type type);
   std::uint32_t half_literal(std::uint16_t bits, Type type);
   Operand operand(unsigned k, Type type, bool is_a);
@@ -383,7 +393,16 @@ class Field {
   void put_number(Lanes& lanes, Cell cell, const Number& number, Type type);
   void collect_tiles();
   void collect_strips();
-  static void read_one(const Region& from, std::uint64_t offset, Plane& to, std::size_t place);
+  void copy_register(Lanes& to, Spot to_place, const Lanes& from, Spot place, unsigned width);
+  void put_names(Registers& to, Spot place, std::uint32_t id, unsigned step, unsigned width,
+                 bool owned);
+  bool read_one(const Region& from, std::uint64_t offset, Registers& to, Spot place);
+  void read_row(const Region& from, std::uint64_t offset, Registers& to, Spot place, unsigned each);
+  static void take_place(Registers& to, Spot place, unsigned width, Mask mask);
+  template <class Slots, class Places>
+  bool read_register(const Region& from, std::uint32_t names, const Places& at, const Slots& slots,
+                     unsigned each, Lanes& lanes);
+  static constexpr unsigned step_max = 0xFFFF;
   std::uint32_t names_of(const Region& from, unsigned each) const;
   void copy_in(Region& from, std::uint64_t offset, Lanes& to, std::size_t at, unsigned bytes);
   void copy_out(Region& to, std::uint64_t offset, const Lanes& from, std::size_t at,
@@ -441,6 +460,7 @@ class Field {
   std::array<std::vector<std::uint32_t>, 2> half_literals_;  // f16 and bf16, by their bits.
   std::vector<std::uint32_t> free_;
   std::vector<std::weak_ptr<Plane>> planes_;
+  std::vector<std::weak_ptr<Registers>> registers_;
   std::vector<Region> buffers_;
   std::unordered_map<std::uint64_t, std::uint32_t> literals_;
   struct Recent {

@@ -406,8 +406,9 @@ inline Field::Value<T> Field::load(const Lanes& lanes, Cell cell) const {
     constexpr unsigned bytes = BitsValue<T>::bytes;
     std::size_t at = cell.at();
     BitsValue<T> out(self, 0);
-    std::memcpy(&out.bits, &lanes.plane->bits[at], bytes);
-    std::memcpy(out.tags.data(), &lanes.plane->tags[at], sizeof(out.tags));
+    const Registers& from = lanes.settled(at, bytes);
+    std::memcpy(&out.bits, &from.bits[at], bytes);
+    std::memcpy(out.tags.data(), &from.tags[at], sizeof(out.tags));
     Tag any = 0;
     for (unsigned i = 0; i < bytes; ++i) any |= out.tags[i];
     out.exact = any == 0;
@@ -420,15 +421,17 @@ void Field::store(Lanes& lanes, Cell cell, const Value<T>& value) {
   if constexpr (is_number<T> && width_of(T) == 8) {
     // Half of a pair: the byte beside it is another's.
     auto bits = recast<Type::b8>(value);
-    lanes.plane->bits[cell.at()] = bits.bits;
-    lanes.plane->tags[cell.at()] = bits.tag(0);
+    Registers& to = lanes.settled(cell.at(), 1);
+    to.bits[cell.at()] = bits.bits;
+    to.tags[cell.at()] = bits.tag(0);
   } else if constexpr (is_number<T>) {
     store<untyped_of(T)>(lanes, cell, value.raw);
   } else {
     std::size_t at = cell.at();
     constexpr unsigned bytes = BitsValue<T>::bytes;
-    std::memcpy(&lanes.plane->bits[at], &value.bits, bytes);
-    Tag* tags = &lanes.plane->tags[at];
+    Registers& to = lanes.settled(at, bytes);
+    std::memcpy(&to.bits[at], &value.bits, bytes);
+    Tag* tags = &to.tags[at];
     if (value.exact) {
       std::memset(tags, 0, bytes * sizeof(Tag));
     } else {
@@ -443,7 +446,7 @@ void Field::store(Lanes& lanes, Cell cell, const Value<T>& value) {
       return;
     }
     if constexpr (bytes == 1) {
-      lanes.plane->bits[at + 1] = is_signed(T) && (value.bits & 0x80) != 0 ? 0xFF : 0;
+      to.bits[at + 1] = is_signed(T) && (value.bits & 0x80) != 0 ? 0xFF : 0;
       tags[1] = value.exact ? 0 : tags[0] == poison_tag ? poison_tag : 0;
     }
   }

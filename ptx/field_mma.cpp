@@ -24,6 +24,11 @@ __m128i four_tags(std::uint32_t id) {
 
 }  // namespace
 
+/// What cells are is said by tags from now on.
+void Field::settle(const Lanes& lanes, const Cell* cells, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) lanes.settled(cells[i].at(), 1);
+}
+
 /// The number at a cell, by its bytes' tags.
 std::uint32_t Field::id_at(const Plane& plane, std::size_t at, Type type) {
   if (is_integer(type)) return integer_id_at(plane, at, type);
@@ -133,7 +138,7 @@ void note_place(Gathered::FromMemory& held, const Field::Region& memory, std::ui
 
 /// Sixteen rows of A, in shared memory or in registers.
 Operand Field::rows_of(Lanes& lanes, Region& memory, const WideMma& wide) {
-  if (wide.a_offsets == nullptr) return operand_at(*lanes.plane, wide.a, wide.k, wide.a_type, true);
+  if (wide.a_offsets == nullptr) return operand_at(*lanes.registers, wide.a, wide.k, wide.a_type, true);
   Gathered::FromMemory& held = gathered_->at(wide.a_offsets);
   if (held.holds(memory.plane.get(), memory.stamps)) return held.slices[0];
   ids_.resize(std::size_t{wide.m} * wide.k);
@@ -177,7 +182,7 @@ bool Field::whole_tile(const Plane& plane, const Mma& mma) {
 
 void Field::multiply_tile(Lanes& lanes, const Mma& mma, const TileOperand& a, const TileOperand& b,
                           bool zero_c) {
-  Plane& plane = *lanes.plane;
+  Plane& plane = *lanes.registers;
   bool integer = is_integer(mma.c_type);
   bool keeps = mma.d_type == Type::f32 || mma.d_type == Type::s32;
   const Tile* from = nullptr;
@@ -263,6 +268,9 @@ void Field::multiply(Lanes& lanes, const Mma& mma) {
       mma.k <= tile_k_max && mma.k % 4 == 0 && !is_integer(mma.c_type) && halves_part(mma))
     return multiply_halves(*this, lanes, mma);
   collect_if_large();
+  settle(lanes, mma.a, std::size_t{mma.m} * mma.k);
+  settle(lanes, mma.b, std::size_t{mma.k} * mma.n);
+  for (const Cell* cells : {mma.c, mma.d}) settle(lanes, cells, std::size_t{mma.m} * mma.n);
   bool integer = is_integer(mma.c_type);
   if (integer && multiply_exactly(lanes, mma)) return;
   if (!integer && (!holds_number(mma.a_type) || !holds_number(mma.b_type)))
@@ -275,7 +283,7 @@ void Field::multiply(Lanes& lanes, const Mma& mma) {
     ids_.resize(count);
     for (unsigned i = 0; i < count; ++i) {
       lane_ = cells[i].lane;
-      ids_[i] = id_at(*lanes.plane, cells[i].at(), type);
+      ids_[i] = id_at(*lanes.registers, cells[i].at(), type);
     }
   };
   bool dense = point_->small_primes() && mma.m == tile_rows && mma.n == tile_columns &&
@@ -290,8 +298,8 @@ void Field::multiply(Lanes& lanes, const Mma& mma) {
     take(mma.b, mma.k * mma.n, mma.b_type);
     return multiply_each(lanes, mma, a, numbers_of(ids_, mma.b_type), false);
   }
-  Operand a = operand_at(*lanes.plane, mma.a, mma.k, mma.a_type, true);
-  Operand b = operand_at(*lanes.plane, mma.b, mma.k, mma.b_type, false);
+  Operand a = operand_at(*lanes.registers, mma.a, mma.k, mma.a_type, true);
+  Operand b = operand_at(*lanes.registers, mma.b, mma.k, mma.b_type, false);
   if (!a->finite || !b->finite)
     return multiply_each(lanes, mma, numbers_of(a->ids, mma.a_type), numbers_of(b->ids, mma.b_type),
                          false);
@@ -305,7 +313,7 @@ void Field::multiply_scaled(Lanes& lanes, const Mma& mma) {
     ids_.resize(count);
     for (unsigned i = 0; i < count; ++i) {
       lane_ = cells[i].lane;
-      ids_[i] = id_at(*lanes.plane, cells[i].at(), type);
+      ids_[i] = id_at(*lanes.registers, cells[i].at(), type);
     }
     std::vector<Number> numbers = numbers_of(ids_, type);
     for (unsigned i = 0; i < count && !complaint(); ++i) {
@@ -332,6 +340,9 @@ void Field::multiply_scaled(Lanes& lanes, const Mma& mma) {
 }
 
 bool Field::multiply_wide(Lanes& lanes, Region& memory, const WideMma& wide) {
+  if (wide.a_offsets == nullptr) settle(lanes, wide.a, std::size_t{wide.m} * wide.k);
+  if (!wide.zero_c) settle(lanes, wide.c, std::size_t{wide.m} * wide.n);
+  settle(lanes, wide.d, std::size_t{wide.m} * wide.n);
   bool integer = is_integer(wide.c_type);
   if (integer && multiply_exactly(lanes, memory, wide)) return true;
   bool numbers = integer || (holds_number(wide.a_type) && holds_number(wide.b_type));
@@ -408,13 +419,13 @@ bool Field::multiply_exactly(Lanes& lanes, const Mma& mma) {
   std::vector<std::int64_t> d(std::size_t{mma.m} * mma.n);
   auto take = [&](const Cell* cells, Type type, std::vector<std::int32_t>& out) {
     for (std::size_t i = 0; i < out.size(); ++i)
-      if (!integer_at(*lanes.plane, cells[i].at(), type, out[i], cells[i].bit)) return false;
+      if (!integer_at(*lanes.registers, cells[i].at(), type, out[i], cells[i].bit)) return false;
     return true;
   };
   if (!take(mma.a, mma.a_type, a) || !take(mma.b, mma.b_type, b)) return !any_symbolic_;
   for (unsigned i = 0; i < d.size(); ++i) {
     std::int32_t c = 0;
-    if (!integer_at(*lanes.plane, mma.c[i].at(), Type::s32, c)) return !any_symbolic_;
+    if (!integer_at(*lanes.registers, mma.c[i].at(), Type::s32, c)) return !any_symbolic_;
     d[i] = c;
   }
   if (mma.exclusive) {  // Of bits, x ^ y is x + y - 2 x y.
@@ -435,13 +446,13 @@ bool Field::multiply_exactly(Lanes& lanes, Region& memory, const WideMma& wide) 
   for (unsigned i = 0; i < a.size(); ++i)
     if (!(wide.a_offsets != nullptr
               ? integer_at(*memory.plane, wide.a_offsets[i], wide.a_type, a[i])
-              : integer_at(*lanes.plane, wide.a[i].at(), wide.a_type, a[i])))
+              : integer_at(*lanes.registers, wide.a[i].at(), wide.a_type, a[i])))
       return !any_symbolic_;
   for (unsigned i = 0; i < b.size(); ++i)
     if (!integer_at(*memory.plane, wide.b_offsets[i], wide.b_type, b[i])) return !any_symbolic_;
   for (unsigned i = 0; i < d.size() && !wide.zero_c; ++i) {
     std::int32_t c = 0;
-    if (!integer_at(*lanes.plane, wide.c[i].at(), Type::s32, c)) return !any_symbolic_;
+    if (!integer_at(*lanes.registers, wide.c[i].at(), Type::s32, c)) return !any_symbolic_;
     d[i] = c;
   }
   add_integers(a.data(), b.data(), d.data(), wide.m, wide.n, wide.k);
@@ -457,7 +468,7 @@ void Field::multiply_each(Lanes& lanes, const Mma& mma, const std::vector<Number
     for (unsigned j = 0; j < mma.n; ++j) {
       const Cell& cell = mma.c[i * mma.n + j];
       Number sum = zero_c ? arithmetic_.literal(0, mma.c_type)
-                          : number_settled(id_at(*lanes.plane, cell.at(), mma.c_type));
+                          : number_settled(id_at(*lanes.registers, cell.at(), mma.c_type));
       for (unsigned q = 0; q < mma.k; ++q)
         sum = arithmetic_.add(arithmetic_.mul(a[i * mma.k + q], b[q * mma.n + j]), sum);
       results.push_back(sum);
@@ -467,7 +478,7 @@ void Field::multiply_each(Lanes& lanes, const Mma& mma, const std::vector<Number
 
 void Field::put_number(Lanes& lanes, Cell cell, const Number& number, Type type) {
   std::uint32_t id = keep(Arithmetic::in_format(number, type, false));
-  Tag* tags = &lanes.plane->tags[cell.at()];
+  Tag* tags = &lanes.settled(cell.at(), width_of(type) / 8).tags[cell.at()];
   for (unsigned i = 0; i < width_of(type) / 8; ++i)
     tags[i] = id == poison_id() ? poison_tag : id << 3 | i;
 }

@@ -19,17 +19,37 @@ inline std::uint32_t Field::names_of(const Region& from, unsigned each) const {
   return inputs_[tensor];
 }
 
-/// Four bytes of shared, local or parameter memory to all lanes of a register.
-inline void Field::read_one(const Region& from, std::uint64_t offset, Plane& to,
-                            std::size_t place) {
-  std::uint32_t bits;
-  std::array<Tag, 4> tags;
-  std::memcpy(&bits, &from.plane->bits[offset], sizeof bits);
-  std::memcpy(tags.data(), &from.plane->tags[offset], sizeof tags);
-  for (std::size_t at = place; at < place + 4 * lane_count; at += 4) {
-    std::memcpy(&to.bits[at], &bits, sizeof bits);
-    std::memcpy(&to.tags[at], tags.data(), sizeof tags);
+
+/// Whole registers of which one form says what they hold; false: lane by lane.
+template <class Slots, class Places>
+bool Field::read_register(const Region& from, std::uint32_t names, const Places& at,
+                          const Slots& slots, unsigned each, Lanes& lanes) {
+  Registers& to = *lanes.registers;
+  if (names != 0) {
+    // Elements that lie as far apart from lane to lane as those of the first two.
+    std::uint64_t first = at[0].offset, step = at[1].offset - first;
+    if ((each != 4 && each != 2) || first % each != 0 || step % each != 0 ||
+        step / each > step_max || !at.in_a_row(static_cast<unsigned>(step)))
+      return false;
+    auto id = names + static_cast<std::uint32_t>(first / each);
+    for (const auto& slot : slots)
+      put_names(to, slot.place, id++, static_cast<unsigned>(step / each), each, false);
+    return true;
   }
+  if (from.tensor >= 0 || slots.size() != 1) return false;
+  if (at.in_a_row(each)) {
+    read_row(from, at[0].offset, to, slots[0].place, each);
+    return true;
+  }
+  return each == 4 && at.in_a_row(0) && read_one(from, at[0].offset, to, slots[0].place);
+}
+
+/// Before each of these lanes is written, its bits and tags.
+inline void Field::take_place(Registers& to, Spot place, unsigned width, Mask mask) {
+  if (mask == every_lane)
+    to.put(place, lane_count * width, {});
+  else
+    to.settle(place, lane_count * width);
 }
 
 template <class Slots, class Places>
@@ -41,16 +61,9 @@ bool Field::read_all(Lanes& lanes, const Slots& slots, const Places& at, unsigne
   std::uint32_t names = 0;
   if constexpr (InCommon<Places>) {
     names = names_of(*at.region, each);
-    bool plain = mask == every_lane && slots.size() == 1 && at.region->tensor < 0;
-    if (plain && at.in_a_row(each)) {
-      copy_in(*at.region, at[0].offset, lanes, slots[0].place, lane_count * each);
-      return true;
-    }
-    if (plain && each == 4 && at.in_a_row(0)) {
-      read_one(*at.region, at[0].offset, *lanes.plane, slots[0].place);
-      return true;
-    }
+    if (mask == every_lane && read_register(*at.region, names, at, slots, each, lanes)) return true;
   }
+  for (const auto& slot : slots) take_place(*lanes.registers, slot.place, each, mask);
   for (Mask left = mask; left != 0; left &= left - 1) {
     auto lane = static_cast<unsigned>(std::countr_zero(left));
     lane_ = lane;
@@ -59,8 +72,8 @@ bool Field::read_all(Lanes& lanes, const Slots& slots, const Places& at, unsigne
       std::size_t to = slot.place + std::size_t{lane} * each;
       if (names != 0 && offset % each == 0) {
         Tag tag = (names + static_cast<std::uint32_t>(offset / each)) << 3;
-        std::memset(&lanes.plane->bits[to], 0, each);
-        for (unsigned byte = 0; byte < each; ++byte) lanes.plane->tags[to + byte] = tag | byte;
+        std::memset(&lanes.registers->bits[to], 0, each);
+        for (unsigned byte = 0; byte < each; ++byte) lanes.registers->tags[to + byte] = tag | byte;
       } else {
         copy_in(*at[lane].region, offset, lanes, to, each);
       }
@@ -75,6 +88,7 @@ template <bool compare, class Slots, class Places>
 bool Field::write_all(const Lanes& lanes, const Slots& slots, const Places& at, unsigned each,
                       Mask mask, Mask& unchanged) {
   ++clock_;
+  for (const auto& slot : slots) lanes.settled(slot.place, lane_count * slot.width);
   for (Mask left = mask; left != 0; left &= left - 1) {
     auto lane = static_cast<std::uint8_t>(std::countr_zero(left));
     lane_ = lane;
@@ -94,8 +108,8 @@ bool Field::write_all(const Lanes& lanes, const Slots& slots, const Places& at, 
 
 inline void Field::copy_in(Region& from, std::uint64_t offset, Lanes& to, std::size_t at,
                            unsigned bytes) {
-  std::uint8_t* bits = &to.plane->bits[at];
-  Tag* tags = &to.plane->tags[at];
+  std::uint8_t* bits = &to.registers->bits[at];
+  Tag* tags = &to.registers->tags[at];
   if (from.tensor >= 0) return fetch(from, offset, bits, tags, bytes);
   if (bytes == 4) {
     std::memcpy(bits, &from.plane->bits[offset], 4);
@@ -109,8 +123,8 @@ inline void Field::copy_in(Region& from, std::uint64_t offset, Lanes& to, std::s
 /// At the time that the clock shows.
 inline void Field::copy_out(Region& to, std::uint64_t offset, const Lanes& from, std::size_t at,
                             unsigned bytes) {
-  const std::uint8_t* bits = &from.plane->bits[at];
-  const Tag* tags = &from.plane->tags[at];
+  const std::uint8_t* bits = &from.registers->bits[at];
+  const Tag* tags = &from.registers->tags[at];
   if (to.tensor >= 0) return deposit(to, offset, bits, tags, bytes);
   if (bytes == 4) {
     std::memcpy(&to.plane->bits[offset], bits, 4);

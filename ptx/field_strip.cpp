@@ -35,10 +35,6 @@ LATHE_WIDE_LOOPS bool is_one(const Tag* tags) {
   return differ == 0;
 }
 
-LATHE_WIDE_LOOPS void put_row(Tag* tags, Tag first) {
-  for (unsigned i = 0; i < strip_bytes; ++i) tags[i] = first + byte_steps[i];
-}
-
 inline std::uint32_t wrapped(std::uint32_t x, std::uint32_t p) {
   return x + (static_cast<std::uint32_t>(static_cast<std::int32_t>(x) >> 31) & p);
 }
@@ -51,32 +47,72 @@ inline std::uint32_t product(std::uint32_t a, std::uint32_t b, std::uint32_t p, 
                  p);
 }
 
-LATHE_WIDE_LOOPS void multiply(const Lane32& a, const Lane32& b, Lane32& out, std::uint32_t p,
-                               std::uint32_t n) {
-  for (unsigned i = 0; i < lane_count; ++i) out[i] = product(a[i], b[i], p, n);
+/// How the slots of a strip are computed with.
+struct Modulus {
+  std::uint32_t p, n;
+};
+using Modules = std::array<Modulus, slots_max>;
+
+LATHE_WIDE_LOOPS void multiply(const Strip& a, const Strip& b, Strip& out, const Modules& m,
+                               unsigned slots) {
+  for (unsigned slot = 0; slot < slots; ++slot)
+    for (unsigned i = 0; i < lane_count; ++i)
+      out.r[slot][i] = product(a.r[slot][i], b.r[slot][i], m[slot].p, m[slot].n);
+  for (unsigned i = 0; i < lane_count; ++i) out.shadows[i] = a.shadows[i] * b.shadows[i];
 }
-LATHE_WIDE_LOOPS void multiply_add(const Lane32& a, const Lane32& b, const Lane32& c, Lane32& out,
-                                   std::uint32_t p, std::uint32_t n) {
+LATHE_WIDE_LOOPS void multiply_by(const Number& a, const Strip& b, Strip& out, const Modules& m,
+                                  unsigned slots) {
+  for (unsigned slot = 0; slot < slots; ++slot)
+    for (unsigned i = 0; i < lane_count; ++i)
+      out.r[slot][i] = product(a.r[slot], b.r[slot][i], m[slot].p, m[slot].n);
+  for (unsigned i = 0; i < lane_count; ++i) out.shadows[i] = a.shadow * b.shadows[i];
+}
+LATHE_WIDE_LOOPS void fuse(const Strip& a, const Strip& b, const Strip& c, Strip& out,
+                           const Modules& m, unsigned slots) {
+  for (unsigned slot = 0; slot < slots; ++slot) {
+    const std::uint32_t p = m[slot].p, n = m[slot].n;
+    for (unsigned i = 0; i < lane_count; ++i)
+      out.r[slot][i] = wrapped(product(a.r[slot][i], b.r[slot][i], p, n) - (p - c.r[slot][i]), p);
+  }
   for (unsigned i = 0; i < lane_count; ++i)
-    out[i] = wrapped(product(a[i], b[i], p, n) - (p - c[i]), p);
+    out.shadows[i] = a.shadows[i] * b.shadows[i] + c.shadows[i];
 }
-LATHE_WIDE_LOOPS void add_lanes(const Lane32& a, const Lane32& b, Lane32& out, std::uint32_t p) {
-  for (unsigned i = 0; i < lane_count; ++i) out[i] = wrapped(a[i] - (p - b[i]), p);
+LATHE_WIDE_LOOPS void fuse_by(const Number& a, const Strip& b, const Strip& c, Strip& out,
+                              const Modules& m, unsigned slots) {
+  for (unsigned slot = 0; slot < slots; ++slot) {
+    const std::uint32_t p = m[slot].p, n = m[slot].n, factor = a.r[slot];
+    for (unsigned i = 0; i < lane_count; ++i)
+      out.r[slot][i] = wrapped(product(factor, b.r[slot][i], p, n) - (p - c.r[slot][i]), p);
+  }
+  for (unsigned i = 0; i < lane_count; ++i) out.shadows[i] = a.shadow * b.shadows[i] + c.shadows[i];
 }
-LATHE_WIDE_LOOPS void subtract_lanes(const Lane32& a, const Lane32& b, Lane32& out,
-                                     std::uint32_t p) {
-  for (unsigned i = 0; i < lane_count; ++i) out[i] = wrapped(a[i] - b[i], p);
+LATHE_WIDE_LOOPS void add_lanes(const Strip& a, const Strip& b, Strip& out, const Modules& m,
+                                unsigned slots) {
+  for (unsigned slot = 0; slot < slots; ++slot)
+    for (unsigned i = 0; i < lane_count; ++i)
+      out.r[slot][i] = wrapped(a.r[slot][i] - (m[slot].p - b.r[slot][i]), m[slot].p);
+  for (unsigned i = 0; i < lane_count; ++i) out.shadows[i] = a.shadows[i] + b.shadows[i];
 }
-LATHE_WIDE_LOOPS void fuse_shadows(const Shadows& a, const Shadows& b, const Shadows& c,
-                                   Shadows& out) {
-  for (unsigned i = 0; i < lane_count; ++i) out[i] = a[i] * b[i] + c[i];
+LATHE_WIDE_LOOPS void subtract_lanes(const Strip& a, const Strip& b, Strip& out, const Modules& m,
+                                     unsigned slots) {
+  for (unsigned slot = 0; slot < slots; ++slot)
+    for (unsigned i = 0; i < lane_count; ++i)
+      out.r[slot][i] = wrapped(a.r[slot][i] - b.r[slot][i], m[slot].p);
+  for (unsigned i = 0; i < lane_count; ++i) out.shadows[i] = a.shadows[i] - b.shadows[i];
 }
-LATHE_WIDE_LOOPS void multiply_shadows(const Shadows& a, const Shadows& b, Shadows& out) {
-  for (unsigned i = 0; i < lane_count; ++i) out[i] = a[i] * b[i];
+LATHE_WIDE_LOOPS void negate_lanes(const Strip& a, Strip& out, const Modules& m, unsigned slots) {
+  for (unsigned slot = 0; slot < slots; ++slot)
+    for (unsigned i = 0; i < lane_count; ++i) out.r[slot][i] = wrapped(0 - a.r[slot][i], m[slot].p);
+  for (unsigned i = 0; i < lane_count; ++i) out.shadows[i] = -a.shadows[i];
 }
-LATHE_WIDE_LOOPS void add_shadows(const Shadows& a, const Shadows& b, Shadows& out, double sign) {
-  for (unsigned i = 0; i < lane_count; ++i) out[i] = a[i] + sign * b[i];
+
+Modules modules_of(const Moduli& moduli) {
+  Modules out{};
+  for (unsigned slot = 0; slot < moduli.count(); ++slot)
+    out[slot] = {moduli.p(slot), moduli.low_inverse(slot)};
+  return out;
 }
+
 /// What all lanes of a strip must have in common.
 bool alike(const Number& a, const Number& b) {
   return a.numerator == b.numerator && a.denominator == b.denominator && a.valid == b.valid &&
@@ -221,7 +257,26 @@ StripValue Strips::literal(std::uint32_t id) {
     for (unsigned lane = 0; lane < lane_count; ++lane) take(number, lane, *strip, Type::f32);
     known = std::move(strip);
   }
-  return {this, known.get(), id};
+  return {this, known.get(), id, true};
+}
+
+/// The same number in all lanes.
+StripValue Strips::uniform(std::uint32_t id) {
+  if (id >= lasting) return id == field_->poison_id() ? StripValue{} : literal(id);
+  if (!made_here(id) && field_->is_word(id)) return {};
+  Strip& single = singles_[next_single_++ % singles_count];
+  single.first = field_->number_settled(id);
+  return plain(single.first) ? StripValue{this, &single, id, true} : StripValue{};
+}
+
+/// With all lanes.
+const Strip& Strips::filled(const StripValue& value) {
+  if (!value.one || value.id >= lasting) return *value.strip;
+  Strip& single = singles_[static_cast<std::size_t>(value.strip - singles_.data())];
+  single.shadows.fill(single.first.shadow);
+  for (unsigned slot = 0; slot < field_->point_->slot_count(); ++slot)
+    single.r[slot].fill(single.first.r[slot]);
+  return single;
 }
 
 /// One lane's number; false where it is not like the first's.
@@ -235,7 +290,7 @@ bool Strips::take(const Number& number, unsigned lane, Strip& into, Type type) c
 
 StripValue Strips::gathered(const Ids& ids, Type type) {
   bool one = std::all_of(ids.begin(), ids.end(), [&](std::uint32_t id) { return id == ids[0]; });
-  if (one && ids[0] >= lasting && type == Type::f32) return literal(ids[0]);
+  if (one && type == Type::f32) return uniform(ids[0]);
   std::uint32_t mixed = 0;
   Gathering* known = nullptr;
   if (of_inputs(ids, mixed)) {
@@ -293,18 +348,26 @@ bool Strips::fill(Strip& strip, const Ids& ids, Type type) const {
 
 StripValue Strips::widened(const Field::Lanes& lanes, Spot place, Type from) {
   Ids ids;
-  return short_ids_of(*lanes.plane, place, from, ids) ? gathered(ids, from) : StripValue{};
+  return short_ids_of(lanes.settled(place, strip_bytes / 2), place, from, ids)
+             ? gathered(ids, from)
+             : StripValue{};
 }
 
 /// A register's numbers as a strip. Where they were not one, they are from now on: by another name,
 /// with the same values.
 StripValue Strips::load(Field::Lanes& lanes, Spot place) {
-  Plane& plane = *lanes.plane;
+  bool known = false;
+  if (active_ == every_lane) {
+    StripValue found = load_content(*lanes.registers, place, known);
+    if (known) return found;
+  }
+  Registers& plane = lanes.settled(place, strip_bytes);
   Tag* tags = &plane.tags[place];
   std::uint32_t id = tags[0] >> 3;
   if (active_ == every_lane && made_here(id) && (id - first_strip) % lane_count == 0 &&
       is_row(tags, tags[0])) {
     StripValue found = value((id - first_strip) / lane_count);
+    field_->put_names(plane, place, id, 1, 4, false);
     return plain(found.strip->first) ? found : StripValue{};
   }
   Ids ids;
@@ -315,14 +378,42 @@ StripValue Strips::load(Field::Lanes& lanes, Spot place) {
   else if (!ids_of(plane, place, ids))
     return {};
   StripValue made = gathered(ids);
-  if (made.strip != nullptr && active_ == every_lane && made_here(made.id))
-    put_row(tags, made.id << 3);
+  if (made.strip != nullptr && active_ == every_lane && !made.one && made_here(made.id))
+    field_->put_names(plane, place, made.id, 1, 4, false);
   return made;
 }
 
-void Strips::store(Field::Lanes& lanes, Spot place, const StripValue& value) const {
-  Tag* tags = &lanes.plane->tags[place];
-  if (active_ == every_lane) return put_row(tags, value.id << 3);
+/// Of a register that has a form; `known` where nothing else need be looked at.
+StripValue Strips::load_content(Registers& registers, Spot place, bool& known) {
+  const Content content = registers.content(place);
+  if (content.kind == Content::exact && registers.holds(place, strip_bytes, Content::exact)) {
+    const std::uint8_t* bits = &registers.bits[place];
+    std::uint32_t first = 0;
+    std::memcpy(&first, bits, sizeof first);
+    known = std::memcmp(bits, bits + sizeof first, strip_bytes - sizeof first) == 0;
+    return known ? uniform(field_->literal(first, Type::f32)) : StripValue{};
+  }
+  known = content.kind == Content::names && content.width == 4 &&
+          registers.holds(place, strip_bytes, Content::names);
+  if (!known) return {};
+  if (content.step == 0) return uniform(content.id);
+  if (content.step == 1 && made_here(content.id) && (content.id - first_strip) % lane_count == 0) {
+    StripValue found = value((content.id - first_strip) / lane_count);
+    return plain(found.strip->first) ? found : StripValue{};
+  }
+  Ids ids;
+  for (std::uint32_t lane = 0; lane < lane_count; ++lane) ids[lane] = content.id + content.step * lane;
+  StripValue made = gathered(ids);
+  if (made.strip != nullptr && !made.one && made_here(made.id))
+    field_->put_names(registers, place, made.id, 1, 4, false);
+  return made;
+}
+
+void Strips::store(Field::Lanes& lanes, Spot place, const StripValue& value, bool fresh) {
+  if (active_ == every_lane)
+    return field_->put_names(*lanes.registers, place, value.id, value.one ? 0 : 1, 4,
+                             fresh && !value.one);
+  Tag* tags = &lanes.settled(place, strip_bytes).tags[place];
   for (unsigned i = 0; i < strip_bytes; ++i)
     if ((active_ >> i / 4 & 1) != 0) tags[i] = (value.id << 3) + byte_steps[i];
 }
@@ -331,7 +422,7 @@ void Strips::store(Field::Lanes& lanes, Spot place, const StripValue& value) con
 bool Strips::ambiguous_square(const StripValue& a, const StripValue& b) const {
   const Strip &x = *a.strip, &y = *b.strip;
   if (&x == &y || x.first.shadow != y.first.shadow || !equal(x.first.r, y.first.r)) return false;
-  return x.shadows != y.shadows || x.r != y.r;
+  return a.one != b.one || (!a.one && (x.shadows != y.shadows || x.r != y.r));
 }
 
 /// Residues and shadows are there; `first` says all else, as for the first lane alone.
@@ -350,14 +441,12 @@ StripValue Strips::finished(std::uint32_t index, Number first, bool exact) {
 
 StripValue Strips::sum(Form f, const StripValue& a, const StripValue& b, bool less) {
   if (a.strip == nullptr || b.strip == nullptr || compares(f)) return {};
-  const Strip &x = *a.strip, &y = *b.strip;
-  if (rounds(x) || rounds(y)) return {};
+  if (rounds(*a.strip) || rounds(*b.strip)) return {};
+  const Strip &x = filled(a), &y = filled(b);
   std::uint32_t index = new_strip();
   Strip& out = at(index);
   const Moduli& m = field_->point_->moduli();
-  for (unsigned slot = 0; slot < m.count(); ++slot)
-    (less ? subtract_lanes : add_lanes)(x.r[slot], y.r[slot], out.r[slot], m.p(slot));
-  add_shadows(x.shadows, y.shadows, out.shadows, less ? -1 : 1);
+  (less ? subtract_lanes : add_lanes)(x, y, out, modules_of(m), m.count());
   Arithmetic& arithmetic = field_->arithmetic_;
   bool exact = x.first.zero() || y.first.zero();
   StripValue result = finished(
@@ -373,9 +462,12 @@ StripValue Strips::mul(Form f, const StripValue& a, const StripValue& b) {
   std::uint32_t index = new_strip();
   Strip& out = at(index);
   const Moduli& m = field_->point_->moduli();
-  for (unsigned slot = 0; slot < m.count(); ++slot)
-    multiply(x.r[slot], y.r[slot], out.r[slot], m.p(slot), m.low_inverse(slot));
-  multiply_shadows(x.shadows, y.shadows, out.shadows);
+  if (a.one)
+    multiply_by(x.first, filled(b), out, modules_of(m), m.count());
+  else if (b.one)
+    multiply_by(y.first, x, out, modules_of(m), m.count());
+  else
+    multiply(x, y, out, modules_of(m), m.count());
   return finished(index, field_->arithmetic_.mul(x.first, y.first),
                   moves_exponent<Type::f32>(x.first) || moves_exponent<Type::f32>(y.first));
 }
@@ -384,20 +476,23 @@ StripValue Strips::fused(Form f, const StripValue& a, const StripValue& b, const
   if (a.strip == nullptr || b.strip == nullptr || c.strip == nullptr || compares(f) ||
       ambiguous_square(a, b))
     return {};
-  const Strip &x = *a.strip, &y = *b.strip, &z = *c.strip;
-  if (rounds(z)) return {};
+  if (rounds(*c.strip)) return {};
+  const Strip &x = *a.strip, &y = *b.strip, &z = filled(c);
   std::uint32_t index = new_strip();
   Strip& out = at(index);
   const Moduli& m = field_->point_->moduli();
-  for (unsigned slot = 0; slot < m.count(); ++slot)
-    multiply_add(x.r[slot], y.r[slot], z.r[slot], out.r[slot], m.p(slot), m.low_inverse(slot));
-  fuse_shadows(x.shadows, y.shadows, z.shadows, out.shadows);
+  if (a.one)
+    fuse_by(x.first, filled(b), z, out, modules_of(m), m.count());
+  else if (b.one)
+    fuse_by(y.first, x, z, out, modules_of(m), m.count());
+  else
+    fuse(x, y, z, out, modules_of(m), m.count());
   Arithmetic& arithmetic = field_->arithmetic_;
   StripValue result =
       finished(index, arithmetic.add(arithmetic.mul(x.first, y.first), z.first), false);
   if (x.first.rounds.count[0] + y.first.rounds.count[0] + z.first.rounds.count[0] != 0 &&
       !z.first.zero())
-    note_fused(x, y, z, out);
+    note_fused(a, b, z, out);
   return result;
 }
 
@@ -406,10 +501,7 @@ StripValue Strips::negate(const StripValue& a) {
   std::uint32_t index = new_strip();
   Strip& out = at(index);
   const Moduli& m = field_->point_->moduli();
-  constexpr Lane32 zeros{};
-  for (unsigned slot = 0; slot < m.count(); ++slot)
-    subtract_lanes(zeros, a.strip->r[slot], out.r[slot], m.p(slot));
-  for (unsigned lane = 0; lane < lane_count; ++lane) out.shadows[lane] = -a.strip->shadows[lane];
+  negate_lanes(filled(a), out, modules_of(m), m.count());
   return finished(index, field_->arithmetic_.negate(a.strip->first), true);
 }
 

@@ -29,6 +29,8 @@ struct StripValue {
   Strips* strips = nullptr;
   const Strip* strip = nullptr;
   std::uint32_t id = 0;
+  /// All lanes have the first one's number. The strip's lanes need not be filled.
+  bool one = false;
 };
 
 class Strips {
@@ -42,7 +44,13 @@ class Strips {
   StripValue load(Field::Lanes& lanes, Spot place);
   /// A register of f16 or bf16 as f32.
   StripValue widened(const Field::Lanes& lanes, Spot place, Type from);
-  void store(Field::Lanes& lanes, Spot place, const StripValue& value) const;
+  /// `fresh`: it was made by this instruction, for this register.
+  void store(Field::Lanes& lanes, Spot place, const StripValue& value, bool fresh);
+  /// Before what a register holds is lost.
+  void release(const Registers& registers, Spot place, std::size_t bytes) {
+    if (!registers.owns(place, bytes)) return;
+    free_.push_back((registers.content(place).id - first_strip) / lane_count);
+  }
 
   StripValue add(Form f, const StripValue& a, const StripValue& b) { return sum(f, a, b, false); }
   StripValue sub(Form f, const StripValue& a, const StripValue& b) { return sum(f, a, b, true); }
@@ -78,6 +86,9 @@ class Strips {
   bool short_ids_of(const Plane& plane, Spot place, Type type, Ids& ids) const;
   bool complete(Ids& ids) const;
   StripValue literal(std::uint32_t id);
+  StripValue uniform(std::uint32_t id);
+  const Strip& filled(const StripValue& value);
+  StripValue load_content(Registers& registers, Spot place, bool& known);
   StripValue gathered(const Ids& ids, Type type = Type::f32);
   bool fill(Strip& strip, const Ids& ids, Type type) const;
   bool take(const Number& number, unsigned lane, Strip& into, Type type) const;
@@ -87,7 +98,7 @@ class Strips {
   Number number_of(const Strip& strip, unsigned lane) const;
   void note_sum(const std::array<double, lane_count>& a, const std::array<double, lane_count>& b,
                 const Strip& sum);
-  void note_fused(const Strip& x, const Strip& y, const Strip& z, const Strip& sum);
+  void note_fused(const StripValue& a, const StripValue& b, const Strip& z, const Strip& sum);
 
   Field* field_;
   std::vector<std::unique_ptr<Strip[]>> chunks_;
@@ -102,6 +113,10 @@ class Strips {
   static constexpr unsigned gatherings_bits = 10;
   std::vector<Gathering> gatherings_;
   std::unordered_map<std::uint32_t, std::unique_ptr<Strip>> literals_;  // By their number's name.
+  /// Numbers that all lanes of an operand have; an instruction has a few of them.
+  static constexpr unsigned singles_count = 8;
+  std::array<Strip, singles_count> singles_;
+  unsigned next_single_ = 0;
   Mask active_ = every_lane;
 };
 

@@ -68,6 +68,9 @@ LATHE_WIDE_LOOPS bool any_zero(const Shadows& x) {
 LATHE_WIDE_LOOPS void multiply_shadows(const Shadows& a, const Shadows& b, Shadows& out) {
   for (unsigned i = 0; i < lane_count; ++i) out[i] = a[i] * b[i];
 }
+LATHE_WIDE_LOOPS void multiply_shadows(double a, const Shadows& b, Shadows& out) {
+  for (unsigned i = 0; i < lane_count; ++i) out[i] = a * b[i];
+}
 
 int lost_by(double a, double b, double sum) {
   int of_a = Cancellation::exponent_of(a), of_b = Cancellation::exponent_of(b);
@@ -106,9 +109,16 @@ void Strips::note_sum(const Shadows& a, const Shadows& b, const Strip& sum) {
 }
 
 /// The product is not rounded: beside what it becomes when it is, it leaves the rounding.
-void Strips::note_fused(const Strip& x, const Strip& y, const Strip& z, const Strip& sum) {
+void Strips::note_fused(const StripValue& a, const StripValue& b, const Strip& z,
+                        const Strip& sum) {
+  const Strip &x = *a.strip, &y = *b.strip;
   Shadows product;
-  multiply_shadows(x.shadows, y.shadows, product);
+  if (a.one)
+    multiply_shadows(x.first.shadow, filled(b).shadows, product);
+  else if (b.one)
+    multiply_shadows(y.first.shadow, x.shadows, product);
+  else
+    multiply_shadows(x.shadows, y.shadows, product);
   note_sum(product, z.shadows, sum);
   if (z.first.rounds.count[0] == 0 || !any_zero(sum.shadows) ||
       moves_exponent<Type::f32>(x.first) || moves_exponent<Type::f32>(y.first))

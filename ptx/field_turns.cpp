@@ -93,7 +93,8 @@ bool Field::takes_ticket(const Region& region, std::uint64_t offset, Lanes& lane
   ticket.instruction = static_cast<std::uint32_t>(arithmetic_.instruction());
   if (op.mode == Mode::increment) ticket.wraps_at = static_cast<std::uint32_t>(*addend);
   tickets_.push_back(ticket);
-  for (unsigned i = 0; i < 4; ++i) lanes.plane->tags[at(1).at() + i] = ticket_id << 3 | i;
+  Tag* tags = &lanes.settled(at(1).at(), 4).tags[at(1).at()];
+  for (unsigned i = 0; i < 4; ++i) tags[i] = ticket_id << 3 | i;
   return true;
 }
 

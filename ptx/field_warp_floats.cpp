@@ -28,7 +28,7 @@ void carry_out(Field& field, Field::Lanes& lanes, const Operation& op, Mask acti
   if (good) {
     StripValue result =
         R::template meaning<Type::f32>(op.form, sources[0], sources[1], sources[2], sources[3]);
-    if (result.strip != nullptr) return strips.store(lanes, op.places[0], result);
+    if (result.strip != nullptr) return strips.store(lanes, op.places[0], result, true);
   }
   lane_rules().rows[op.form.row][static_cast<std::size_t>(Type::f32)](field, lanes, op, active);
 }
@@ -40,7 +40,7 @@ void widen(Field& field, Field::Lanes& lanes, const Operation& op, Mask active) 
   bool same = !op.form.has(Flag::sat) && !op.form.has(Flag::relu) && !op.form.has(Flag::to_integer);
   if (same && strips.begin(active)) {
     StripValue result = strips.widened(lanes, op.places[1], From);
-    if (result.strip != nullptr) return strips.store(lanes, op.places[0], result);
+    if (result.strip != nullptr) return strips.store(lanes, op.places[0], result, false);
   }
   lane_rules().converts[static_cast<std::size_t>(Type::f32)][static_cast<std::size_t>(From)](
       field, lanes, op, active);

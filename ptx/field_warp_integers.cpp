@@ -57,7 +57,7 @@ void carry_out(Field& field, Field::Lanes& lanes, const Operation& op, Mask acti
   if (!exact)
     return lane_rules().rows[op.form.row][static_cast<std::size_t>(T)](field, lanes, op, active);
   Exact domain;
-  Exact::Lanes bits{{reinterpret_cast<std::byte*>(lanes.plane->bits.data())}};
+  Exact::Lanes bits{{reinterpret_cast<std::byte*>(lanes.registers->bits.data())}};
   detail::carry_out<Exact, R, T>(domain, bits, op, active);
   field.mark_exact(lanes, op.places[0], cell_bytes(R::signature.destination.in(T)), active);
 }

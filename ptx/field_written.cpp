@@ -24,8 +24,8 @@ bool Field::reduce(Region& region, std::uint64_t offset, Lanes& lanes, const Ope
   };
   for (unsigned i = 0; i < count; ++i) {
     std::size_t source = at(3, i * width);
-    Number number =
-        number_settled(read_number(&lanes.plane->bits[source], &lanes.plane->tags[source], half));
+    const Registers& from = lanes.settled(source, width);
+    Number number = number_settled(read_number(&from.bits[source], &from.tags[source], half));
     if (number.special == Special::poison)
       complain(ComplaintKind::undefined, "an undefined value reaches global memory");
     std::uint64_t element = offset / width + i;
@@ -34,7 +34,8 @@ bool Field::reduce(Region& region, std::uint64_t offset, Lanes& lanes, const Ope
       sum->second = Arithmetic::in_format(arithmetic_.add(sum->second, number), half, false);
   }
   // What was there before is other blocks' to know.
-  for (unsigned i = 0; i < width_of(type) / 8; ++i) lanes.plane->tags[at(1, i)] = poison_tag;
+  for (unsigned i = 0; i < width_of(type) / 8; ++i)
+    lanes.settled(at(1, i), 1).tags[at(1, i)] = poison_tag;
   return true;
 }
 
