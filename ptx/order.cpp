@@ -163,38 +163,6 @@ void OrderObserver::touch(OrderCell& cell, const Touch& touch, std::uint64_t add
     write(cell, touch, stamp, address);
 }
 
-/// A word or byte that was written before this access, and read before it too or only read by it,
-/// as most are; false: to be looked at closely. Of a write, by one lane.
-bool OrderObserver::touch_together(OrderCell& cell, const Touch& touch,
-                                   const OrderClocks::Together& together) const {
-  const Access& access = *touch.access;
-  if (cell.bytes || cell.plain || cell.writer.under_way) return false;
-  bool writes = access.kind != AccessKind::read;
-  if (cell.writer.lanes == 0 ? !writes && access.space == Space::shared
-                             : !together.after(cell.writer))
-    return false;
-  OrderStamp stamp = stamp_of(access, touch.lane);
-  stamp.lanes = touch.lanes;
-  OrderStamp& reader = cell.reader;
-  bool read_before = reader.lanes == 0 || together.after(reader);
-  if (writes) {
-    if (!read_before || cell.has_readers()) return false;
-    cell.write(stamp);
-    return true;
-  }
-  auto joins = [&](OrderStamp& known) {
-    if (known.warp != stamp.warp || known.clock != stamp.clock) return false;
-    known.lanes |= stamp.lanes;
-    known.strong &= stamp.strong;
-    return true;
-  };
-  if (reader.lanes != 0 && joins(reader)) return true;
-  if (cell.has_readers()) return std::any_of(cell.readers->begin(), cell.readers->end(), joins);
-  if (!read_before || reader.strong < stamp.strong) return false;
-  reader = stamp;
-  return true;
-}
-
 /// `together`: null where lanes are looked at one by one.
 void OrderObserver::touch_words(OrderCells& cells, const Touch& touch,
                                 const OrderClocks::Together* together) {

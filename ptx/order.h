@@ -197,6 +197,8 @@ class OrderObserver {
   void touch_shared(const Access& access, const OrderClocks::Together* together);
   bool touch_together(OrderCell& cell, const Touch& touch,
                       const OrderClocks::Together& together) const;
+  bool read_beside(OrderCell& cell, const Touch& touch, const OrderStamp& stamp,
+                   const OrderClocks::Together& together) const;
   void touch(OrderCell& cell, const Touch& touch, std::uint64_t address);
   void read(OrderCell& cell, const Touch& touch, const OrderStamp& stamp, std::uint64_t address);
   void write(OrderCell& cell, const Touch& touch, const OrderStamp& stamp, std::uint64_t address);

@@ -43,6 +43,16 @@ void OrderClocks::reset(std::uint32_t warps, std::uint32_t threads) {
   tokens_.clear();
 }
 
+bool OrderClocks::comes_after(std::uint32_t warp, std::uint32_t lane,
+                              const OrderStamp& stamp) const {
+  if (stamp.warp == warp || stamp.lanes == 0) return unordered(warp, lane, stamp) == 0;
+  const View& view = *view_[warp * lane_count + lane];
+  if (stamp.warp >= view.least.size()) return false;
+  auto first = static_cast<std::uint32_t>(std::countr_zero(stamp.lanes));
+  return view.clock[stamp.warp * lane_count + first] >= stamp.clock &&
+         unordered(warp, lane, stamp) == 0;
+}
+
 Mask OrderClocks::unordered(std::uint32_t warp, std::uint32_t lane, const OrderStamp& stamp) const {
   std::uint32_t thread = warp * lane_count + lane;
   const std::uint32_t* known = nullptr;

@@ -38,6 +38,9 @@ class OrderClocks {
   /// Lanes of `stamp` whose access this thread has not acquired; never its own lane.
   Mask unordered(std::uint32_t warp, std::uint32_t lane, const OrderStamp& stamp) const;
 
+  /// Whether there are none.
+  bool comes_after(std::uint32_t warp, std::uint32_t lane, const OrderStamp& stamp) const;
+
   /// Lanes of a warp that are at one clock and know the same.
   class Together {
    public:
