@@ -1,4 +1,4 @@
-// Arithmetic over strips.
+// Strips of numbers: where their lanes come from and go to.
 
 #include "ptx/field_strip.h"
 
@@ -12,7 +12,6 @@ namespace lathe::ptx::field {
 namespace {
 
 using Lane32 = std::array<std::uint32_t, lane_count>;
-using Shadows = std::array<double, lane_count>;
 
 /// Bytes of 32 registers of four bytes, and which number each is of, from the first's on.
 constexpr unsigned strip_bytes = 4 * lane_count;
@@ -35,84 +34,6 @@ LATHE_WIDE_LOOPS bool is_one(const Tag* tags) {
   return differ == 0;
 }
 
-inline std::uint32_t wrapped(std::uint32_t x, std::uint32_t p) {
-  return x + (static_cast<std::uint32_t>(static_cast<std::int32_t>(x) >> 31) & p);
-}
-
-/// In Montgomery form, as Moduli has it.
-inline std::uint32_t product(std::uint32_t a, std::uint32_t b, std::uint32_t p, std::uint32_t n) {
-  std::uint64_t wide = std::uint64_t{a} * b;
-  std::uint64_t whole = std::uint64_t{static_cast<std::uint32_t>(wide) * n} * p;
-  return wrapped(static_cast<std::uint32_t>(wide >> 32) - static_cast<std::uint32_t>(whole >> 32),
-                 p);
-}
-
-/// How the slots of a strip are computed with.
-struct Modulus {
-  std::uint32_t p, n;
-};
-using Modules = std::array<Modulus, slots_max>;
-
-LATHE_WIDE_LOOPS void multiply(const Strip& a, const Strip& b, Strip& out, const Modules& m,
-                               unsigned slots) {
-  for (unsigned slot = 0; slot < slots; ++slot)
-    for (unsigned i = 0; i < lane_count; ++i)
-      out.r[slot][i] = product(a.r[slot][i], b.r[slot][i], m[slot].p, m[slot].n);
-  for (unsigned i = 0; i < lane_count; ++i) out.shadows[i] = a.shadows[i] * b.shadows[i];
-}
-LATHE_WIDE_LOOPS void multiply_by(const Number& a, const Strip& b, Strip& out, const Modules& m,
-                                  unsigned slots) {
-  for (unsigned slot = 0; slot < slots; ++slot)
-    for (unsigned i = 0; i < lane_count; ++i)
-      out.r[slot][i] = product(a.r[slot], b.r[slot][i], m[slot].p, m[slot].n);
-  for (unsigned i = 0; i < lane_count; ++i) out.shadows[i] = a.shadow * b.shadows[i];
-}
-LATHE_WIDE_LOOPS void fuse(const Strip& a, const Strip& b, const Strip& c, Strip& out,
-                           const Modules& m, unsigned slots) {
-  for (unsigned slot = 0; slot < slots; ++slot) {
-    const std::uint32_t p = m[slot].p, n = m[slot].n;
-    for (unsigned i = 0; i < lane_count; ++i)
-      out.r[slot][i] = wrapped(product(a.r[slot][i], b.r[slot][i], p, n) - (p - c.r[slot][i]), p);
-  }
-  for (unsigned i = 0; i < lane_count; ++i)
-    out.shadows[i] = a.shadows[i] * b.shadows[i] + c.shadows[i];
-}
-LATHE_WIDE_LOOPS void fuse_by(const Number& a, const Strip& b, const Strip& c, Strip& out,
-                              const Modules& m, unsigned slots) {
-  for (unsigned slot = 0; slot < slots; ++slot) {
-    const std::uint32_t p = m[slot].p, n = m[slot].n, factor = a.r[slot];
-    for (unsigned i = 0; i < lane_count; ++i)
-      out.r[slot][i] = wrapped(product(factor, b.r[slot][i], p, n) - (p - c.r[slot][i]), p);
-  }
-  for (unsigned i = 0; i < lane_count; ++i) out.shadows[i] = a.shadow * b.shadows[i] + c.shadows[i];
-}
-LATHE_WIDE_LOOPS void add_lanes(const Strip& a, const Strip& b, Strip& out, const Modules& m,
-                                unsigned slots) {
-  for (unsigned slot = 0; slot < slots; ++slot)
-    for (unsigned i = 0; i < lane_count; ++i)
-      out.r[slot][i] = wrapped(a.r[slot][i] - (m[slot].p - b.r[slot][i]), m[slot].p);
-  for (unsigned i = 0; i < lane_count; ++i) out.shadows[i] = a.shadows[i] + b.shadows[i];
-}
-LATHE_WIDE_LOOPS void subtract_lanes(const Strip& a, const Strip& b, Strip& out, const Modules& m,
-                                     unsigned slots) {
-  for (unsigned slot = 0; slot < slots; ++slot)
-    for (unsigned i = 0; i < lane_count; ++i)
-      out.r[slot][i] = wrapped(a.r[slot][i] - b.r[slot][i], m[slot].p);
-  for (unsigned i = 0; i < lane_count; ++i) out.shadows[i] = a.shadows[i] - b.shadows[i];
-}
-LATHE_WIDE_LOOPS void negate_lanes(const Strip& a, Strip& out, const Modules& m, unsigned slots) {
-  for (unsigned slot = 0; slot < slots; ++slot)
-    for (unsigned i = 0; i < lane_count; ++i) out.r[slot][i] = wrapped(0 - a.r[slot][i], m[slot].p);
-  for (unsigned i = 0; i < lane_count; ++i) out.shadows[i] = -a.shadows[i];
-}
-
-Modules modules_of(const Moduli& moduli) {
-  Modules out{};
-  for (unsigned slot = 0; slot < moduli.count(); ++slot)
-    out[slot] = {moduli.p(slot), moduli.low_inverse(slot)};
-  return out;
-}
-
 /// What all lanes of a strip must have in common.
 bool alike(const Number& a, const Number& b) {
   return a.numerator == b.numerator && a.denominator == b.denominator && a.valid == b.valid &&
@@ -121,7 +42,7 @@ bool alike(const Number& a, const Number& b) {
          std::bit_cast<std::uint32_t>(a.rounds) == std::bit_cast<std::uint32_t>(b.rounds);
 }
 
-bool plain(const Number& a, Type type = Type::f32) {
+bool plain(const Number& a, Type type) {
   return a.finite() && a.term == 0 && a.set == 0 && !a.pending && a.type() == type;
 }
 
@@ -134,15 +55,6 @@ LATHE_WIDE_LOOPS bool of_inputs(const Lane32& ids, std::uint32_t& mixed) {
   }
   mixed = (sum ^ sum >> 15) * 0x846CA68Bu;
   return outside == 0;
-}
-
-/// `.sat` and `.relu` compare.
-bool compares(Form f) { return f.has(Flag::sat) || f.has(Flag::relu); }
-
-/// A sum with a literal of such a size rounds to an integer, which is more than a sum.
-bool rounds(const Strip& strip) {
-  double magnitude = std::fabs(strip.first.shadow);
-  return strip.first.is(literal_bits) && magnitude >= 0x1p22 && magnitude < 0x1p24;
 }
 
 }  // namespace
@@ -211,62 +123,46 @@ bool Strips::complete(Ids& ids) const {
 }
 
 /// The names of the numbers in the active lanes.
-bool Strips::ids_of(const Plane& plane, Spot place, Ids& ids) const {
+bool Strips::ids_of(const Plane& plane, Spot place, Type type, Ids& ids) const {
+  unsigned width = width_of(type) / 8;
   for (Mask left = active_; left != 0; left &= left - 1) {
     auto lane = static_cast<unsigned>(std::countr_zero(left));
-    const Tag* t = &plane.tags[place + 4 * lane];
+    const Tag* t = &plane.tags[place + width * lane];
     if (t[0] != 0) {
-      bool whole = (t[0] & 7) == 0 && t[1] == t[0] + 1 && t[2] == t[0] + 2 && t[3] == t[0] + 3;
+      bool whole = (t[0] & 7) == 0 && t[1] == t[0] + 1;
+      if (width == 4) whole = whole && t[2] == t[0] + 2 && t[3] == t[0] + 3;
       if (!whole || t[0] == poison_tag) return false;
       ids[lane] = t[0] >> 3;
     } else {
-      if ((t[1] | t[2] | t[3]) != 0) return false;
+      if ((t[1] | (width == 4 ? t[2] | t[3] : 0)) != 0) return false;
       std::uint32_t bits = 0;
-      std::memcpy(&bits, &plane.bits[place + 4 * lane], 4);
-      ids[lane] = field_->literal(bits, Type::f32);
-    }
-  }
-  return complete(ids);
-}
-
-/// The same of a register of two bytes a lane.
-bool Strips::short_ids_of(const Plane& plane, Spot place, Type type, Ids& ids) const {
-  for (Mask left = active_; left != 0; left &= left - 1) {
-    auto lane = static_cast<unsigned>(std::countr_zero(left));
-    const Tag* t = &plane.tags[place + 2 * lane];
-    if (t[0] != 0) {
-      if ((t[0] & 7) != 0 || t[1] != t[0] + 1 || t[0] == poison_tag) return false;
-      ids[lane] = t[0] >> 3;
-    } else {
-      if (t[1] != 0) return false;
-      std::uint16_t bits = 0;
-      std::memcpy(&bits, &plane.bits[place + 2 * lane], 2);
+      std::memcpy(&bits, &plane.bits[place + width * lane], width);
       ids[lane] = field_->literal(bits, type);
     }
   }
   return complete(ids);
 }
 
-StripValue Strips::literal(std::uint32_t id) {
+StripValue Strips::literal(std::uint32_t id, Type type) {
   std::unique_ptr<Strip>& known = literals_[id];
   if (!known) {
     auto strip = std::make_unique<Strip>();
     Number number = field_->number(id);
-    if (!plain(number)) return {};
+    if (!plain(number, type)) return {};
     strip->first = number;
-    for (unsigned lane = 0; lane < lane_count; ++lane) take(number, lane, *strip, Type::f32);
+    for (unsigned lane = 0; lane < lane_count; ++lane) take(number, lane, *strip, type);
     known = std::move(strip);
   }
-  return {this, known.get(), id, true};
+  return plain(known->first, type) ? StripValue{this, known.get(), id, true} : StripValue{};
 }
 
 /// The same number in all lanes.
-StripValue Strips::uniform(std::uint32_t id) {
-  if (id >= lasting) return id == field_->poison_id() ? StripValue{} : literal(id);
+StripValue Strips::uniform(std::uint32_t id, Type type) {
+  if (id >= lasting) return id == field_->poison_id() ? StripValue{} : literal(id, type);
   if (!made_here(id) && field_->is_word(id)) return {};
   Strip& single = singles_[next_single_++ % singles_count];
   single.first = field_->number_settled(id);
-  return plain(single.first) ? StripValue{this, &single, id, true} : StripValue{};
+  return plain(single.first, type) ? StripValue{this, &single, id, true} : StripValue{};
 }
 
 /// With all lanes.
@@ -288,26 +184,37 @@ bool Strips::take(const Number& number, unsigned lane, Strip& into, Type type) c
   return true;
 }
 
+/// A strip as it was made.
+StripValue Strips::whole_strip(std::uint32_t id, Type type) {
+  StripValue found = value((id - first_strip) / lane_count);
+  return plain(found.strip->first, type) ? found : StripValue{};
+}
+
 StripValue Strips::gathered(const Ids& ids, Type type) {
-  bool one = std::all_of(ids.begin(), ids.end(), [&](std::uint32_t id) { return id == ids[0]; });
-  if (one && type == Type::f32) return uniform(ids[0]);
+  bool one = true, row = made_here(ids[0]) && (ids[0] - first_strip) % lane_count == 0;
+  for (unsigned lane = 1; lane < lane_count; ++lane) {
+    one &= ids[lane] == ids[0];
+    row &= ids[lane] == ids[0] + lane;
+  }
+  if (one) return uniform(ids[0], type);
+  if (row) return whole_strip(ids[0], type);
   std::uint32_t mixed = 0;
   Gathering* known = nullptr;
   if (of_inputs(ids, mixed)) {
     if (gatherings_.empty()) gatherings_.resize(std::size_t{1} << gatherings_bits);
     known = &gatherings_[mixed >> (32 - gatherings_bits)];
-    if (known->index != none && known->ids == ids) return value(known->index);
+    if (known->index != none && known->ids == ids)
+      return whole_strip(first_strip + known->index * lane_count, type);
   }
   for (std::uint32_t id : ids)
     if (id == field_->poison_id() || (!made_here(id) && field_->is_word(id))) return {};
   std::uint32_t index = new_strip();
-  Strip& strip = at(index);
-  if (!fill(strip, ids, type)) {
+  if (!fill(at(index), ids, type)) {
     free_.push_back(index);
     return {};
   }
   if (known != nullptr) *known = {ids, index};
-  return type == Type::f32 ? value(index) : finished(index, strip.first, true);
+  return value(index);
 }
 
 /// False where the numbers have too little in common.
@@ -346,163 +253,70 @@ bool Strips::fill(Strip& strip, const Ids& ids, Type type) const {
   return good;
 }
 
-StripValue Strips::widened(const Field::Lanes& lanes, Spot place, Type from) {
-  Ids ids;
-  return short_ids_of(lanes.settled(place, strip_bytes / 2), place, from, ids)
-             ? gathered(ids, from)
-             : StripValue{};
-}
-
 /// A register's numbers as a strip. Where they were not one, they are from now on: by another name,
 /// with the same values.
-StripValue Strips::load(Field::Lanes& lanes, Spot place) {
-  bool known = false;
+StripValue Strips::load(Field::Lanes& lanes, Spot place, Type type) {
+  unsigned width = width_of(type) / 8;
   if (active_ == every_lane) {
-    StripValue found = load_content(*lanes.registers, place, known);
+    bool known = false;
+    StripValue found = load_content(*lanes.registers, place, type, known);
     if (known) return found;
   }
-  Registers& plane = lanes.settled(place, strip_bytes);
+  Registers& plane = lanes.settled(place, lane_count * width);
   Tag* tags = &plane.tags[place];
   std::uint32_t id = tags[0] >> 3;
-  if (active_ == every_lane && made_here(id) && (id - first_strip) % lane_count == 0 &&
-      is_row(tags, tags[0])) {
-    StripValue found = value((id - first_strip) / lane_count);
+  bool wide = active_ == every_lane && width == 4;
+  if (wide && made_here(id) && (id - first_strip) % lane_count == 0 && is_row(tags, tags[0])) {
     field_->put_names(plane, place, id, 1, 4, false);
-    return plain(found.strip->first) ? found : StripValue{};
+    return whole_strip(id, type);
   }
   Ids ids;
-  bool whole = (tags[0] & 7) == 0 && tags[0] != 0 && tags[1] == tags[0] + 1 &&
+  bool whole = wide && (tags[0] & 7) == 0 && tags[0] != 0 && tags[1] == tags[0] + 1 &&
                tags[2] == tags[0] + 2 && tags[3] == tags[0] + 3;
-  if (active_ == every_lane && whole && is_one(tags))
+  if (whole && is_one(tags))
     ids.fill(id);
-  else if (!ids_of(plane, place, ids))
+  else if (!ids_of(plane, place, type, ids))
     return {};
-  StripValue made = gathered(ids);
-  if (made.strip != nullptr && active_ == every_lane && !made.one && made_here(made.id))
-    field_->put_names(plane, place, made.id, 1, 4, false);
+  StripValue made = gathered(ids, type);
+  if (made.strip != nullptr && active_ == every_lane && !made.one)
+    field_->put_names(plane, place, made.id, 1, width, false);
   return made;
 }
 
-/// Of a register that has a form; `known` where nothing else need be looked at.
-StripValue Strips::load_content(Registers& registers, Spot place, bool& known) {
+/// Of a register of which one thing says what it holds; `known` where nothing else need be looked
+/// at.
+StripValue Strips::load_content(Registers& registers, Spot place, Type type, bool& known) {
   const Content content = registers.content(place);
-  if (content.kind == Content::exact && registers.holds(place, strip_bytes, Content::exact)) {
+  unsigned width = width_of(type) / 8, bytes = lane_count * width;
+  if (content.kind == Content::exact && registers.holds(place, bytes, Content::exact)) {
     const std::uint8_t* bits = &registers.bits[place];
     std::uint32_t first = 0;
-    std::memcpy(&first, bits, sizeof first);
-    known = std::memcmp(bits, bits + sizeof first, strip_bytes - sizeof first) == 0;
-    return known ? uniform(field_->literal(first, Type::f32)) : StripValue{};
+    std::memcpy(&first, bits, width);
+    known = std::memcmp(bits, bits + width, bytes - width) == 0;
+    return known ? uniform(field_->literal(first, type), type) : StripValue{};
   }
-  known = content.kind == Content::names && content.width == 4 &&
-          registers.holds(place, strip_bytes, Content::names);
+  known = content.kind == Content::names && content.width == width &&
+          registers.holds(place, bytes, Content::names);
   if (!known) return {};
-  if (content.step == 0) return uniform(content.id);
-  if (content.step == 1 && made_here(content.id) && (content.id - first_strip) % lane_count == 0) {
-    StripValue found = value((content.id - first_strip) / lane_count);
-    return plain(found.strip->first) ? found : StripValue{};
-  }
+  if (content.step == 0) return uniform(content.id, type);
   Ids ids;
-  for (std::uint32_t lane = 0; lane < lane_count; ++lane) ids[lane] = content.id + content.step * lane;
-  StripValue made = gathered(ids);
-  if (made.strip != nullptr && !made.one && made_here(made.id))
-    field_->put_names(registers, place, made.id, 1, 4, false);
+  for (std::uint32_t lane = 0; lane < lane_count; ++lane)
+    ids[lane] = content.id + content.step * lane;
+  StripValue made = gathered(ids, type);
+  if (made.strip != nullptr && made.id != content.id)
+    field_->put_names(registers, place, made.id, 1, width, false);
   return made;
 }
 
 void Strips::store(Field::Lanes& lanes, Spot place, const StripValue& value, bool fresh) {
+  unsigned width = width_of(value.strip->first.type()) / 8;
   if (active_ == every_lane)
-    return field_->put_names(*lanes.registers, place, value.id, value.one ? 0 : 1, 4,
+    return field_->put_names(*lanes.registers, place, value.id, value.one ? 0 : 1, width,
                              fresh && !value.one);
-  Tag* tags = &lanes.settled(place, strip_bytes).tags[place];
-  for (unsigned i = 0; i < strip_bytes; ++i)
-    if ((active_ >> i / 4 & 1) != 0) tags[i] = (value.id << 3) + byte_steps[i];
-}
-
-/// Of a square it is known that it is not negative: which lanes are squares must be the same.
-bool Strips::ambiguous_square(const StripValue& a, const StripValue& b) const {
-  const Strip &x = *a.strip, &y = *b.strip;
-  if (&x == &y || x.first.shadow != y.first.shadow || !equal(x.first.r, y.first.r)) return false;
-  return a.one != b.one || (!a.one && (x.shadows != y.shadows || x.r != y.r));
-}
-
-/// Residues and shadows are there; `first` says all else, as for the first lane alone.
-StripValue Strips::finished(std::uint32_t index, Number first, bool exact) {
-  Strip& strip = at(index);
-  Arithmetic::put_in_format(first, Type::f32, exact);
-  strip.first = first;
-  strip.first.shadow = strip.shadows[0];
-  for (unsigned slot = 0; slot < field_->point_->slot_count(); ++slot) {
-    if ((first.valid >> slot & 1) == 0) strip.r[slot].fill(0);
-    strip.first.r[slot] = strip.r[slot][0];
-  }
-  note_magnitudes(strip);
-  return value(index);
-}
-
-StripValue Strips::sum(Form f, const StripValue& a, const StripValue& b, bool less) {
-  if (a.strip == nullptr || b.strip == nullptr || compares(f)) return {};
-  if (rounds(*a.strip) || rounds(*b.strip)) return {};
-  const Strip &x = filled(a), &y = filled(b);
-  std::uint32_t index = new_strip();
-  Strip& out = at(index);
-  const Moduli& m = field_->point_->moduli();
-  (less ? subtract_lanes : add_lanes)(x, y, out, modules_of(m), m.count());
-  Arithmetic& arithmetic = field_->arithmetic_;
-  bool exact = x.first.zero() || y.first.zero();
-  StripValue result = finished(
-      index, less ? arithmetic.sub(x.first, y.first) : arithmetic.add(x.first, y.first), exact);
-  if (!exact && x.first.rounds.count[0] + y.first.rounds.count[0] != 0)
-    note_sum(x.shadows, y.shadows, out);
-  return result;
-}
-
-StripValue Strips::mul(Form f, const StripValue& a, const StripValue& b) {
-  if (a.strip == nullptr || b.strip == nullptr || compares(f) || ambiguous_square(a, b)) return {};
-  const Strip &x = *a.strip, &y = *b.strip;
-  std::uint32_t index = new_strip();
-  Strip& out = at(index);
-  const Moduli& m = field_->point_->moduli();
-  if (a.one)
-    multiply_by(x.first, filled(b), out, modules_of(m), m.count());
-  else if (b.one)
-    multiply_by(y.first, x, out, modules_of(m), m.count());
-  else
-    multiply(x, y, out, modules_of(m), m.count());
-  return finished(index, field_->arithmetic_.mul(x.first, y.first),
-                  moves_exponent<Type::f32>(x.first) || moves_exponent<Type::f32>(y.first));
-}
-
-StripValue Strips::fused(Form f, const StripValue& a, const StripValue& b, const StripValue& c) {
-  if (a.strip == nullptr || b.strip == nullptr || c.strip == nullptr || compares(f) ||
-      ambiguous_square(a, b))
-    return {};
-  if (rounds(*c.strip)) return {};
-  const Strip &x = *a.strip, &y = *b.strip, &z = filled(c);
-  std::uint32_t index = new_strip();
-  Strip& out = at(index);
-  const Moduli& m = field_->point_->moduli();
-  if (a.one)
-    fuse_by(x.first, filled(b), z, out, modules_of(m), m.count());
-  else if (b.one)
-    fuse_by(y.first, x, z, out, modules_of(m), m.count());
-  else
-    fuse(x, y, z, out, modules_of(m), m.count());
-  Arithmetic& arithmetic = field_->arithmetic_;
-  StripValue result =
-      finished(index, arithmetic.add(arithmetic.mul(x.first, y.first), z.first), false);
-  if (x.first.rounds.count[0] + y.first.rounds.count[0] + z.first.rounds.count[0] != 0 &&
-      !z.first.zero())
-    note_fused(a, b, z, out);
-  return result;
-}
-
-StripValue Strips::negate(const StripValue& a) {
-  if (a.strip == nullptr) return {};
-  std::uint32_t index = new_strip();
-  Strip& out = at(index);
-  const Moduli& m = field_->point_->moduli();
-  negate_lanes(filled(a), out, modules_of(m), m.count());
-  return finished(index, field_->arithmetic_.negate(a.strip->first), true);
+  Tag* tags = &lanes.settled(place, lane_count * width).tags[place];
+  for (unsigned lane = 0; lane < lane_count; ++lane)
+    for (unsigned byte = 0; (active_ >> lane & 1) != 0 && byte < width; ++byte)
+      tags[width * lane + byte] = (value.id + (value.one ? 0 : lane)) << 3 | byte;
 }
 
 }  // namespace lathe::ptx::field

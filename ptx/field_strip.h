@@ -22,6 +22,11 @@ struct alignas(64) Strip {
   Number first;
 };
 
+/// A factor that only moves the exponent: of formats that have one to spare.
+inline bool only_moves(const Number& factor) {
+  return factor.type() == Type::f32 && moves_exponent<Type::f32>(factor);
+}
+
 class Strips;
 
 /// What a row's meaning computes with; without a strip it goes lane by lane.
@@ -39,11 +44,12 @@ class Strips {
 
   Number number(std::uint32_t id) const;
 
-  /// An f32 instruction of these lanes; false: too few to be worth it.
+  /// An instruction of these lanes; false: too few to be worth it.
   bool begin(Mask active);
-  StripValue load(Field::Lanes& lanes, Spot place);
-  /// A register of f16 or bf16 as f32.
-  StripValue widened(const Field::Lanes& lanes, Spot place, Type from);
+  /// A register of f32, f16 or bf16.
+  StripValue load(Field::Lanes& lanes, Spot place, Type type);
+  /// The same numbers in another of these formats.
+  StripValue converted(const StripValue& value, Type to);
   /// `fresh`: it was made by this instruction, for this register.
   void store(Field::Lanes& lanes, Spot place, const StripValue& value, bool fresh);
   /// Before what a register holds is lost.
@@ -82,17 +88,17 @@ class Strips {
   StripValue value(std::uint32_t index) {
     return {this, &at(index), first_strip + index * lane_count};
   }
-  bool ids_of(const Plane& plane, Spot place, Ids& ids) const;
-  bool short_ids_of(const Plane& plane, Spot place, Type type, Ids& ids) const;
+  bool ids_of(const Plane& plane, Spot place, Type type, Ids& ids) const;
   bool complete(Ids& ids) const;
-  StripValue literal(std::uint32_t id);
-  StripValue uniform(std::uint32_t id);
+  StripValue literal(std::uint32_t id, Type type);
+  StripValue uniform(std::uint32_t id, Type type);
   const Strip& filled(const StripValue& value);
-  StripValue load_content(Registers& registers, Spot place, bool& known);
-  StripValue gathered(const Ids& ids, Type type = Type::f32);
+  StripValue load_content(Registers& registers, Spot place, Type type, bool& known);
+  StripValue whole_strip(std::uint32_t id, Type type);
+  StripValue gathered(const Ids& ids, Type type);
   bool fill(Strip& strip, const Ids& ids, Type type) const;
   bool take(const Number& number, unsigned lane, Strip& into, Type type) const;
-  StripValue finished(std::uint32_t index, Number first, bool exact);
+  StripValue finished(std::uint32_t index, Number first, Type type, bool exact);
   bool ambiguous_square(const StripValue& a, const StripValue& b) const;
   void note_magnitudes(const Strip& strip) const;
   Number number_of(const Strip& strip, unsigned lane) const;
@@ -133,6 +139,10 @@ inline StripValue mul(Form f, const StripValue& a, const StripValue& b) {
 }
 inline StripValue fused(Form f, const StripValue& a, const StripValue& b, const StripValue& c) {
   return a.strips->fused(f, a, b, c);
+}
+/// fma.oob asks which lanes are NaN.
+inline StripValue fused_filled(Form, const StripValue&, const StripValue&, const StripValue&) {
+  return {};
 }
 inline StripValue negate(Form, const StripValue& a) { return a.strips->negate(a); }
 
