@@ -112,7 +112,8 @@ LATHE_WIDE_LOOPS RowLook look_at_row(const Tag* tags) {
 void Field::put_names(Registers& to, Spot place, std::uint32_t id, unsigned step, unsigned width,
                       bool owned) {
   strips_->release(to, place, lane_count * width);
-  Content content{id, static_cast<std::uint16_t>(step), Content::names, static_cast<std::uint8_t>(width)};
+  Content content{id, static_cast<std::uint16_t>(step), Content::names,
+                  static_cast<std::uint8_t>(width)};
   content.owned = owned;
   to.put(place, lane_count * width, content);
 }

@@ -138,7 +138,8 @@ void note_place(Gathered::FromMemory& held, const Field::Region& memory, std::ui
 
 /// Sixteen rows of A, in shared memory or in registers.
 Operand Field::rows_of(Lanes& lanes, Region& memory, const WideMma& wide) {
-  if (wide.a_offsets == nullptr) return operand_at(*lanes.registers, wide.a, wide.k, wide.a_type, true);
+  if (wide.a_offsets == nullptr)
+    return operand_at(*lanes.registers, wide.a, wide.k, wide.a_type, true);
   Gathered::FromMemory& held = gathered_->at(wide.a_offsets);
   if (held.holds(memory.plane.get(), memory.stamps)) return held.slices[0];
   ids_.resize(std::size_t{wide.m} * wide.k);

@@ -19,7 +19,6 @@ inline std::uint32_t Field::names_of(const Region& from, unsigned each) const {
   return inputs_[tensor];
 }
 
-
 /// Whole registers of which one form says what they hold; false: lane by lane.
 template <class Slots, class Places>
 bool Field::read_register(const Region& from, std::uint32_t names, const Places& at,

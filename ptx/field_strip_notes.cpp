@@ -120,8 +120,8 @@ void Strips::note_fused(const StripValue& a, const StripValue& b, const Strip& z
   else
     multiply_shadows(x.shadows, y.shadows, product);
   note_sum(product, z.shadows, sum);
-  if (z.first.rounds.count[0] == 0 || !any_zero(sum.shadows) ||
-      only_moves(x.first) || only_moves(y.first))
+  if (z.first.rounds.count[0] == 0 || !any_zero(sum.shadows) || only_moves(x.first) ||
+      only_moves(y.first))
     return;
   for (unsigned lane = 0; lane < lane_count; ++lane)
     if (sum.shadows[lane] == 0 && z.shadows[lane] != 0)

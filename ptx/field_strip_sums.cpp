@@ -92,7 +92,8 @@ bool compares(Form f) { return f.has(Flag::sat) || f.has(Flag::relu); }
 /// A sum with a literal of such a size rounds to an integer, which is more than a sum.
 bool rounds(const Strip& strip) {
   double magnitude = std::fabs(strip.first.shadow);
-  return strip.first.type() == Type::f32 && strip.first.is(literal_bits) && magnitude >= 0x1p22 && magnitude < 0x1p24;
+  return strip.first.type() == Type::f32 && strip.first.is(literal_bits) && magnitude >= 0x1p22 &&
+         magnitude < 0x1p24;
 }
 
 }  // namespace
@@ -128,9 +129,9 @@ StripValue Strips::sum(Form f, const StripValue& a, const StripValue& b, bool le
   (less ? subtract_lanes : add_lanes)(x, y, out, modules_of(m), m.count());
   Arithmetic& arithmetic = field_->arithmetic_;
   bool exact = x.first.zero() || y.first.zero();
-  StripValue result = finished(
-      index, less ? arithmetic.sub(x.first, y.first) : arithmetic.add(x.first, y.first),
-      x.first.type(), exact);
+  StripValue result =
+      finished(index, less ? arithmetic.sub(x.first, y.first) : arithmetic.add(x.first, y.first),
+               x.first.type(), exact);
   if (!exact && x.first.rounds.count[0] + y.first.rounds.count[0] != 0)
     note_sum(x.shadows, y.shadows, out);
   return result;
@@ -168,8 +169,8 @@ StripValue Strips::fused(Form f, const StripValue& a, const StripValue& b, const
   else
     fuse(x, y, z, out, modules_of(m), m.count());
   Arithmetic& arithmetic = field_->arithmetic_;
-  StripValue result =
-      finished(index, arithmetic.add(arithmetic.mul(x.first, y.first), z.first), x.first.type(), false);
+  StripValue result = finished(index, arithmetic.add(arithmetic.mul(x.first, y.first), z.first),
+                               x.first.type(), false);
   if (x.first.rounds.count[0] + y.first.rounds.count[0] + z.first.rounds.count[0] != 0 &&
       !z.first.zero())
     note_fused(a, b, z, out);
@@ -182,8 +183,7 @@ StripValue Strips::negate(const StripValue& a) {
   Strip& out = at(index);
   const Moduli& m = field_->point_->moduli();
   negate_lanes(filled(a), out, modules_of(m), m.count());
-  return finished(index, field_->arithmetic_.negate(a.strip->first), a.strip->first.type(),
-                  true);
+  return finished(index, field_->arithmetic_.negate(a.strip->first), a.strip->first.type(), true);
 }
 
 StripValue Strips::converted(const StripValue& value, Type to) {

@@ -48,8 +48,7 @@ void convert(Field& field, Field::Lanes& lanes, const Operation& op, Mask active
 
 template <Type To, Type From>
 void take_convert(Rules<Field>& rules) {
-  rules.converts[static_cast<std::size_t>(To)][static_cast<std::size_t>(From)] =
-      &convert<To, From>;
+  rules.converts[static_cast<std::size_t>(To)][static_cast<std::size_t>(From)] = &convert<To, From>;
 }
 
 template <class R, Type T>

@@ -31,8 +31,8 @@ Done run(const std::string& body, std::uint32_t threads, std::uint64_t seed = 1,
   const std::string text =
       ".version 8.7\n.target sm_89\n.address_size 64\n"
       ".visible .entry k(.param .u64 x, .param .u64 z, .param .u64 y) {\n"
-      ".reg .b64 %rd<9>; .reg .f32 %f<20>; .reg .b32 %r<9>; .reg .pred %p<5>; .reg .b16 %h<3>;\n"
-      ".shared .align 4 .b8 shared[256];\n"
+      ".reg .b64 %rd<9>; .reg .f32 %f<20>; .reg .b32 %r<9>; .reg .pred %p<5>; .reg .b16 %h<9>;\n"
+      ".shared .align 16 .b8 shared[512];\n"
       "ld.param.u64 %rd1, [x]; ld.param.u64 %rd2, [z]; ld.param.u64 %rd3, [y];\n"
       "mov.u32 %r1, %tid.x; mul.wide.u32 %rd4, %r1, 4;\n"
       "add.s64 %rd2, %rd2, %rd4; add.s64 %rd3, %rd3, %rd4;\n" +
@@ -105,6 +105,30 @@ const char* const bodies[] = {
     "ld.param.u64 %rd6, [z]; ld.global.f32 %f4, [%rd6+8]; fma.rn.f32 %f9, %f1, %f4, %f2;",
     "ld.param.u64 %rd6, [z]; mul.wide.u32 %rd7, %r1, 8; add.s64 %rd6, %rd6, %rd7;"
     "ld.global.f32 %f4, [%rd6]; fma.rn.f32 %f9, %f1, %f4, %f2;",
+    // Two elements a lane, and a literal's bits by an integer instruction.
+    "ld.param.u64 %rd6, [z]; mul.wide.u32 %rd7, %r1, 8; add.s64 %rd6, %rd6, %rd7;"
+    "ld.global.v2.f32 {%f4, %f5}, [%rd6]; fma.rn.f32 %f9, %f5, %f4, %f2;",
+    "mov.u32 %r2, 0x3F000000; mov.b32 %f4, %r2; fma.rn.f32 %f5, %f4, %f1, %f2;"
+    "fma.rn.f32 %f9, %f4, %f4, %f5;",
+    // A register that was copied, stored, shuffled or chosen is written again.
+    "mul.f32 %f4, %f1, %f2; mov.f32 %f5, %f4; add.f32 %f4, %f1, %f2; mul.f32 %f6, %f2, %f2;"
+    "fma.rn.f32 %f7, %f5, %f6, %f4; add.f32 %f9, %f7, %f5;",
+    "mul.f32 %f4, %f1, %f2; mov.u32 %r2, shared; shl.b32 %r3, %r1, 2; add.u32 %r2, %r2, %r3;"
+    "st.shared.f32 [%r2], %f4; add.f32 %f4, %f1, %f2; mul.f32 %f6, %f2, %f2;"
+    "ld.shared.f32 %f5, [%r2]; fma.rn.f32 %f7, %f5, %f6, %f4; add.f32 %f9, %f7, %f5;",
+    "mul.f32 %f4, %f1, %f2; mov.b32 %r2, %f4; and.b32 %r3, %r1, 28;"
+    "shfl.sync.idx.b32 %r4, %r2, 1, 0x1C1F, 0xFFFFFFFF; add.f32 %f4, %f1, %f2;"
+    "mul.f32 %f6, %f2, %f2; mov.b32 %f5, %r4; fma.rn.f32 %f9, %f5, %f6, %f4;",
+    "mul.f32 %f4, %f1, %f2; setp.eq.u32 %p1, %r1, 2; selp.f32 %f5, %f4, %f1, %p1;"
+    "add.f32 %f4, %f1, %f2; mul.f32 %f6, %f2, %f2; fma.rn.f32 %f9, %f5, %f6, %f4;",
+    // Sums and products of sixteen bits.
+    "cvt.rn.f16.f32 %h4, %f1; cvt.rn.f16.f32 %h5, %f2; mul.f16 %h6, %h4, %h5; neg.f16 %h7, %h6;"
+    "fma.rn.f16 %h8, %h4, %h5, %h7; add.f16 %h6, %h8, %h4; sub.f16 %h6, %h6, %h5;"
+    "cvt.f32.f16 %f4, %h6; mul.f32 %f9, %f4, %f1;",
+    "cvt.rn.bf16.f32 %h4, %f1; cvt.rn.bf16.f32 %h5, %f2; fma.rn.bf16 %h6, %h4, %h5, %h4;"
+    "neg.bf16 %h7, %h6; fma.rn.bf16 %h8, %h4, %h6, %h7; cvt.f32.bf16 %f9, %h8;",
+    "mov.b16 %h4, 0x3C00; cvt.rn.f16.f32 %h5, %f2; mul.f16 %h6, %h4, %h5;"
+    "setp.eq.u32 %p1, %r1, 1; @%p1 mul.f16 %h6, %h6, %h5; cvt.f32.f16 %f9, %h6;",
 };
 
 TEST_CASE("a warp's sums and products are those of its lanes") {
@@ -239,6 +263,20 @@ TEST_CASE("what was gathered of inputs is gathered anew once names are used agai
       "ld.global.f32 %f4, [%rd1]; fma.rn.f32 %f9, %f4, %f8, %f5;";
   Done whole = run(body, 32), lanes = run(body, 4);
   for (unsigned i = 0; i < 4; ++i) check_same(whole.written[i].number, lanes.written[i].number);
+}
+
+TEST_CASE("a register that a part of a warp has copied is nobody's alone") {
+  // The copy is of the last lanes, and what is written afterwards may take the names of the first
+  // product if nobody seems to use them.
+  for (const char* lanes :
+       {"lt.u32 %p1, %r1, 8;", "ge.u32 %p1, %r1, 24;", "ge.u32 %p1, %r1, 12;"}) {
+    std::string begin = "mul.f32 %f4, %f1, %f2; mov.f32 %f5, %f1; setp." + std::string(lanes) +
+                        "@%p1 mov.f32 %f5, %f4;";
+    std::string end = "mul.f32 %f6, %f2, %f2; fma.rn.f32 %f9, %f5, %f6, %f1;";
+    Done again = run(begin + "add.f32 %f4, %f1, %f2; add.f32 %f7, %f1, %f1;" + end, 32);
+    Done once = run(begin + end, 32);
+    for (unsigned i = 0; i < 32; ++i) check_same(again.written[i].number, once.written[i].number);
+  }
 }
 
 TEST_CASE("numbers of sixteen bits are widened as lane by lane") {
