@@ -242,12 +242,17 @@ TEST_CASE("a warp's sums lose what those of its lanes lose") {
 }
 
 TEST_CASE("names of strips are used again and numbers stay what they are") {
-  // More results than are kept before names are collected; two of the first are still needed.
+  // More results than are kept before names are collected: each is copied, so that no register is
+  // known to be the only one that holds it. Two of the first are still needed, of which one is in
+  // memory alone.
   std::string body =
-      "add.f32 %f6, %f1, %f2; mul.f32 %f7, %f6, %f2; mov.u32 %r4, 0;\n"
+      "add.f32 %f6, %f1, %f2; mul.f32 %f7, %f6, %f2; mov.u32 %r4, 0; mov.u32 %r2, shared;\n"
+      "shl.b32 %r3, %r1, 2; add.u32 %r2, %r2, %r3; sub.f32 %f4, %f1, %f2;\n"
+      "st.shared.f32 [%r2], %f4; mov.f32 %f4, %f1;\n"
       "loop: fma.rn.f32 %f8, %f1, %f2, %f8; mul.f32 %f5, %f1, %f2;\n"
       "mov.f32 %f8, %f5; add.u32 %r4, %r4, 1; setp.lt.u32 %p1, %r4, 12000;\n"
-      "@%p1 bra loop; fma.rn.f32 %f9, %f6, %f7, %f8;";
+      "@%p1 bra loop; ld.shared.f32 %f4, [%r2]; fma.rn.f32 %f9, %f6, %f7, %f8;\n"
+      "fma.rn.f32 %f9, %f9, %f4, %f8;";
   std::string first = "mov.f32 %f8, 0f00000000;";
   Done whole = run(first + body, 32), lanes = run(first + body, 4);
   for (unsigned i = 0; i < 4; ++i) check_same(whole.written[i].number, lanes.written[i].number);

@@ -74,15 +74,17 @@ void barrier(OrderObserver& order) {
 
 TEST_CASE("any sequence of accesses and barriers races where clocks of all threads say so") {
   unsigned good = 0, bad = 0;
-  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 900; ++seed) {
     CAPTURE(seed);
+    // Of some, warps write where others do, between so many barriers that most is in order.
+    bool anywhere = seed > 300;
     std::mt19937_64 random(seed);
     auto below = [&](std::uint64_t limit) { return static_cast<std::uint32_t>(random() % limit); };
     OrderObserver order({true}, false);
     order.begin(0, 3, 96);
     Clocks clocks(96);
-    std::uint32_t often = below(13);  // How many of sixteen are barriers.
-    for (unsigned i = 0; i < 100; ++i) {
+    std::uint32_t often = anywhere ? 8 : below(13);  // How many of sixteen are barriers.
+    for (unsigned i = 0; i < (anywhere ? 12u : 100u); ++i) {
       std::uint32_t what = below(16), warp = below(3);
       Mask mask = below(3) == 0 ? static_cast<Mask>(random()) | 1 : every_lane;
       if (what < often) {
@@ -96,7 +98,7 @@ TEST_CASE("any sequence of accesses and barriers races where clocks of all threa
         std::uint32_t bytes = 2u << below(3);
         std::uint64_t step = below(3) == 0 && kind != AccessKind::write ? 0 : bytes;
         std::uint64_t begin =
-            std::uint64_t{below(4)} * 128 + warp * 512 * (kind == AccessKind::write);
+            std::uint64_t{below(4)} * 128 + warp * 512 * (kind == AccessKind::write && !anywhere);
         std::array<std::uint64_t, lane_count> addresses{};
         for (std::uint32_t lane = 0; lane < lane_count; ++lane)
           addresses[lane] = begin + lane * step;
