@@ -1,6 +1,7 @@
 // The order observer, which remembers of each word what it needs, against clocks of all threads and
 // every access to a byte: they find races in the same sequences, between the same instructions.
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <map>
 #include <random>
@@ -66,10 +67,10 @@ struct Clocks {
 void barrier(OrderObserver& order, std::uint32_t first, std::uint32_t count) {
   std::vector<Mask> all(3, 0);
   for (std::uint32_t warp = first; warp < first + count; ++warp) {
-    order.on_barrier_arrive(warp, 0, first + count, count * lane_count, every_lane, true);
+    order.on_barrier_arrive(warp, 0, first * 4 + count, count * lane_count, every_lane, true);
     all[warp] = every_lane;
   }
-  order.on_barrier_complete(first + count, all, all);
+  order.on_barrier_complete(first * 4 + count, all, all);
 }
 
 }  // namespace
@@ -127,6 +128,34 @@ TEST_CASE("any sequence of accesses and barriers races where clocks of all threa
   }
   CHECK(good > 20);
   CHECK(bad > 20);
+}
+
+TEST_CASE("a read beside another warp's read stays known until a write meets both") {
+  for (bool apart : {true, false}) {
+    OrderObserver order({true}, false);
+    order.begin(0, 3, 96);
+    std::array<std::uint64_t, lane_count> addresses{};
+    auto access = [&](std::uint32_t warp, std::uint32_t instruction, AccessKind kind, Mask mask) {
+      Access one;
+      one.space = Space::shared;
+      one.kind = kind;
+      one.instruction = instruction;
+      one.warp = warp;
+      one.mask = mask;
+      one.bytes = 4;
+      one.addresses = &addresses;
+      order.on_access(one);
+    };
+    access(0, 1, AccessKind::write, 1);
+    barrier(order, 0, 3);
+    access(1, 2, AccessKind::read, every_lane);
+    access(2, 3, AccessKind::read, every_lane);
+    // The write comes after the reads of its own warp, and of the other one if they meet.
+    if (!apart) barrier(order, 1, 2);
+    order.on_warp_barrier(2, 9, every_lane);
+    access(2, 4, AccessKind::write, 1);
+    CHECK(order.findings().size() == (apart ? 1 : 0));
+  }
 }
 
 }  // namespace lathe::ptx
