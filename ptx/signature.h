@@ -95,7 +95,8 @@ constexpr bool stands_for(const Element& element, std::string_view word) {
 
 namespace detail {
 
-/// A word by its hash: rows are checked in every file that has them, and comparing text is slow there.
+/// A word by its hash: rows are checked in every file that has them, and comparing text is slow
+/// there.
 consteval std::uint64_t number_of(std::string_view word) {
   std::uint64_t number = 0xcbf29ce484222325;
   for (char letter : word) number = (number ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
@@ -110,7 +111,9 @@ struct WordTable {
     while (numbers[at] != 0 && numbers[at] != number) at = (at + 1) % numbers.size();
     return at;
   }
-  consteval bool has(std::string_view word) const { return numbers[place_of(number_of(word))] != 0; }
+  consteval bool has(std::string_view word) const {
+    return numbers[place_of(number_of(word))] != 0;
+  }
   /// Words between blanks.
   consteval void add(std::string_view words) {
     std::size_t begin = 0;
