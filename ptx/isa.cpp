@@ -14,18 +14,20 @@
 namespace lathe::ptx {
 namespace {
 
-template <class Row>
-RowText text_of() {
-  return {Row::signature, Row::types, Row::others, Row::gate, Row::effect};
+/// A table in memory, not code that fills one: a function of so many steps takes long to compile.
+template <class Chapter, int... i>
+void add_chapter(std::vector<RowText>& list, std::integer_sequence<int, i...>) {
+  static constexpr std::array<RowText, sizeof...(i)> chapter{
+      RowText{Chapter::template At<i>::signature, Chapter::template At<i>::types,
+              Chapter::template At<i>::others, Chapter::template At<i>::gate,
+              Chapter::template At<i>::effect}...};
+  for (const RowText& row : chapter) list.push_back(row);
 }
 
 std::vector<RowText> list_rows() {
   std::vector<RowText> list;
   for_each_chapter([&]<class Chapter>() {
-    [&]<int... i>(std::integer_sequence<int, i...>) {
-      (list.push_back(text_of<typename Chapter::template At<i>>()), ...);
-    }
-    (std::make_integer_sequence<int, Chapter::row_count>{});
+    add_chapter<Chapter>(list, std::make_integer_sequence<int, Chapter::row_count>{});
   });
   return list;
 }

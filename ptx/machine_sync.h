@@ -306,7 +306,7 @@ bool Machine<D, O>::arrive_copies(Warp& warp, const Operation& op, unsigned lane
 template <class D, class O>
 bool Machine<D, O>::gives_up(Warp& warp, const Operation& op, Mask active, std::uint64_t key,
                              std::uint64_t phase) {
-  if constexpr (!DoubtsWaits<O>) return false;
+  if (!doubts_waits(o_)) return false;
   std::uint64_t who = std::uint64_t{number(op)} << 32 | active;
   return warp.given_up.insert({who, key, phase}).second;
 }

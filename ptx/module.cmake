@@ -3,7 +3,7 @@
 file(GLOB engine_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/ptx/engine/*.cpp)
 # Processors without AVX2 are seldom by now: their engine is optimised less, so that compiling it takes less. Somebody at work
 # on the machine sets LATHE_PLAIN_FLAGS=same: both builds then come out of one compilation (ccache).
-set(LATHE_PLAIN_FLAGS "-O2" CACHE STRING "flags of the engine for processors without AVX2, or `same`: as the other's")
+set(LATHE_PLAIN_FLAGS "-O1" CACHE STRING "flags of the engine for processors without AVX2, or `same`: as the other's")
 set(engine_flags_avx2 -march=x86-64-v3)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # A row's meaning is carried out inline, in each of its loops, however much the file of all rows grows.

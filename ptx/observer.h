@@ -106,6 +106,15 @@ concept DoubtsWaits = requires {
   requires Observer::doubts_waits;
 };
 
+/// The same of one that may be told only when it is made.
+template <class Observer>
+bool doubts_waits(const Observer& observer) {
+  if constexpr (requires { observer.doubts_waits; })
+    return observer.doubts_waits;
+  else
+    return false;
+}
+
 struct NoObserver {
   static constexpr bool active = false;
   /// Whether Access::unchanged is computed.

@@ -95,23 +95,60 @@ constexpr bool stands_for(const Element& element, std::string_view word) {
 
 namespace detail {
 
-consteval bool known(std::string_view word) {
-  if (type_named(word) || has_word(known_words.substr(1), word)) return true;
-  if (!words_of_group(word).empty()) return true;
-  for (const Group& group : groups)
-    if (has_word(group.words, word)) return true;
-  return false;
+/// A word by its hash: rows are checked in every file that has them, and comparing text is slow
+/// there.
+consteval std::uint64_t number_of(std::string_view word) {
+  std::uint64_t number = 0xcbf29ce484222325;
+  for (char letter : word) number = (number ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
+  return number;
 }
+
+/// Numbers of words, each where its low bits say or behind that.
+struct WordTable {
+  std::array<std::uint64_t, 4096> numbers{};
+  consteval std::size_t place_of(std::uint64_t number) const {
+    std::size_t at = number % numbers.size();
+    while (numbers[at] != 0 && numbers[at] != number) at = (at + 1) % numbers.size();
+    return at;
+  }
+  consteval bool has(std::string_view word) const {
+    return numbers[place_of(number_of(word))] != 0;
+  }
+  /// Words between blanks.
+  consteval void add(std::string_view words) {
+    std::size_t begin = 0;
+    for (std::size_t end = 0; end <= words.size(); ++end) {
+      if (end < words.size() && words[end] != ' ') continue;
+      std::uint64_t number = number_of({words.data() + begin, end - begin});
+      if (end != begin) numbers[place_of(number)] = number;
+      begin = end + 1;
+    }
+  }
+};
+
+/// All that may stand in a row as a modifier.
+consteval WordTable list_types() {
+  WordTable table;
+  for (std::string_view name : type_names) table.add(name);
+  return table;
+}
+consteval WordTable list_words() {
+  WordTable table = list_types();
+  table.add(known_words);
+  for (const Group& group : groups) table.add(group.name), table.add(group.words);
+  return table;
+}
+inline constexpr WordTable known_types = list_types(), known = list_words();
 
 consteval Element make_element(std::string_view text, bool optional) {
   if (text == "type") return {Element::Kind::type, optional, text};
   if (text == "other") return {Element::Kind::other, optional, text};
-  if (type_named(text)) return {Element::Kind::literal_type, optional, text};
+  if (known_types.has(text)) return {Element::Kind::literal_type, optional, text};
   for (std::string_view rest = text; !rest.empty();) {
     std::size_t end = rest.find('|');
     std::string_view one = rest.substr(0, end);
     if (one.starts_with('.')) one.remove_prefix(1);
-    if (!known(one)) throw "no PTX modifier or type has this name";
+    if (!known.has(one)) throw "no PTX modifier or type has this name";
     if (end == std::string_view::npos) break;
     rest.remove_prefix(end + 1);
   }

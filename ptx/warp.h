@@ -200,14 +200,19 @@ constexpr RulesOfRow<D> rules_of_row() {
   return rules;
 }
 
+/// A table in memory, not code that fills one: a function of so many steps takes long to compile.
+template <class D, class Chapter, int... i>
+void add_chapter(std::vector<RulesOfRow<D>>& rules, std::integer_sequence<int, i...>) {
+  static constexpr std::array<RulesOfRow<D>, sizeof...(i)> chapter{
+      rules_of_row<D, typename Chapter::template At<i>>()...};
+  for (const RulesOfRow<D>& row : chapter) rules.push_back(row);
+}
+
 template <class D>
 std::vector<RulesOfRow<D>> list_rules() {
   std::vector<RulesOfRow<D>> rules;
   for_each_chapter([&]<class Chapter>() {
-    [&]<int... i>(std::integer_sequence<int, i...>) {
-      (rules.push_back(rules_of_row<D, typename Chapter::template At<i>>()), ...);
-    }
-    (std::make_integer_sequence<int, Chapter::row_count>{});
+    add_chapter<D, Chapter>(rules, std::make_integer_sequence<int, Chapter::row_count>{});
   });
   return rules;
 }
@@ -330,7 +335,7 @@ constexpr bool convertible(Type to, Type from) {
 }
 
 template <class D, Type To>
-RulesOfRow<D> converts_to() {
+constexpr RulesOfRow<D> converts_to() {
   RulesOfRow<D> rules{};
   [&]<int... t>(std::integer_sequence<int, t...>) {
     (
@@ -344,14 +349,15 @@ RulesOfRow<D> converts_to() {
   return rules;
 }
 
+template <class D, int... t>
+std::vector<RulesOfRow<D>> list_converts(std::integer_sequence<int, t...>) {
+  static constexpr std::array<RulesOfRow<D>, sizeof...(t)> table{
+      converts_to<D, static_cast<Type>(t)>()...};
+  return {table.begin(), table.end()};
+}
 template <class D>
 std::vector<RulesOfRow<D>> list_converts() {
-  std::vector<RulesOfRow<D>> rules;
-  [&]<int... t>(std::integer_sequence<int, t...>) {
-    (rules.push_back(converts_to<D, static_cast<Type>(t)>()), ...);
-  }
-  (std::make_integer_sequence<int, static_cast<int>(type_count)>{});
-  return rules;
+  return list_converts<D>(std::make_integer_sequence<int, static_cast<int>(type_count)>{});
 }
 
 }  // namespace detail

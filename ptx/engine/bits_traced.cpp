@@ -9,25 +9,27 @@
 namespace lathe::ptx {
 namespace {
 
+/// One for both kinds of request: a machine is long to compile.
 struct Noting : NoObserver {
   TraceDomain* domain = nullptr;
+  bool doubts_waits = false;
   void on_issue(std::uint32_t warp, std::uint32_t operation, Mask active) {
     domain->note_issue(warp, operation, active);
   }
 };
 
-struct Doubting : Noting {
-  static constexpr bool doubts_waits = true;
-};
+}  // namespace
 
-template <class O>
-Traces run_blocks(const TraceRequest& request) {
+namespace LATHE_ENGINE {
+
+Traces trace_blocks(const TraceRequest& request) {
   Run run{*request.program, request.shape,    request.buffers, request.parameters, 1024,
           request.schedule, request.steps_max};
   TraceDomain domain(request);
-  O observer;
+  Noting observer;
   observer.domain = &domain;
-  Machine<TraceDomain, O> machine(domain, observer, run);
+  observer.doubts_waits = request.doubts_waits;
+  Machine<TraceDomain, Noting> machine(domain, observer, run);
   Traces traces;
   std::map<TraceName::Value, std::uint32_t> kinds;
   for (std::uint64_t block = request.begin; block < request.end; ++block) {
@@ -42,14 +44,6 @@ Traces run_blocks(const TraceRequest& request) {
   }
   traces.steps = machine.steps();
   return traces;
-}
-
-}  // namespace
-
-namespace LATHE_ENGINE {
-
-Traces trace_blocks(const TraceRequest& request) {
-  return request.doubts_waits ? run_blocks<Doubting>(request) : run_blocks<Noting>(request);
 }
 
 }  // namespace LATHE_ENGINE
