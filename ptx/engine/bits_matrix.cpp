@@ -62,6 +62,9 @@ struct Staged {
   }
 };
 
+typedef float Fours __attribute__((vector_size(16)));
+typedef std::int32_t WhichFours __attribute__((vector_size(16)));
+
 float accumulator(std::uint32_t bits, Type type) {
   if (type == Type::f16) return single_of_half(static_cast<std::uint16_t>(bits));
   return std::bit_cast<float>(bits);
@@ -70,9 +73,27 @@ std::uint32_t result_bits(float c, Type type) {
   return type == Type::f16 ? half_of_single(c) : std::bit_cast<std::uint32_t>(c);
 }
 
+/// Sixteen rows in f32: two registers hold eight of them, the first the even columns.
+bool in_pairs(const FragmentShape& shape, Type type) {
+  return shape.m == m_max && type == Type::f32;
+}
+
 /// C of whole registers, and D.
 void read_rows(const Bits::Lanes& lanes, const FragmentOrder& order, const Spot* registers,
                dot::Rows& rows) {
+  if (in_pairs(order.shape, order.shape.c)) {
+    for (unsigned i = 0; i < m_max; ++i) {
+      Fours even, odd;
+      const Spot* pair = registers + i / 8 * 2;
+      std::memcpy(&even, lanes.bytes.data() + pair[0] + i % 8 * sizeof even, sizeof even);
+      std::memcpy(&odd, lanes.bytes.data() + pair[1] + i % 8 * sizeof odd, sizeof odd);
+      Fours low = __builtin_shuffle(even, odd, WhichFours{0, 4, 1, 5});
+      Fours high = __builtin_shuffle(even, odd, WhichFours{2, 6, 3, 7});
+      std::memcpy(&rows[i].c[0], &low, sizeof low);
+      std::memcpy(&rows[i].c[4], &high, sizeof high);
+    }
+    return;
+  }
   Staged stage;
   stage.read(lanes, registers, order.shape.c_registers);
   std::array<std::uint32_t, m_max * columns> bits;
@@ -83,8 +104,21 @@ void read_rows(const Bits::Lanes& lanes, const FragmentOrder& order, const Spot*
 }
 void write_rows(Bits::Lanes& lanes, const FragmentOrder& order, const Spot* registers,
                 const dot::Rows& rows) {
-  Staged stage;
   Type type = order.shape.d;
+  if (in_pairs(order.shape, type)) {
+    for (unsigned i = 0; i < m_max; ++i) {
+      Fours low, high;
+      std::memcpy(&low, &rows[i].c[0], sizeof low);
+      std::memcpy(&high, &rows[i].c[4], sizeof high);
+      Fours even = __builtin_shuffle(low, high, WhichFours{0, 2, 4, 6});
+      Fours odd = __builtin_shuffle(low, high, WhichFours{1, 3, 5, 7});
+      const Spot* pair = registers + i / 8 * 2;
+      std::memcpy(lanes.bytes.data() + pair[0] + i % 8 * sizeof even, &even, sizeof even);
+      std::memcpy(lanes.bytes.data() + pair[1] + i % 8 * sizeof odd, &odd, sizeof odd);
+    }
+    return;
+  }
+  Staged stage;
   with_word(type, [&]<class Word>(Word word) {
     for (unsigned i = 0; i < order.d.size(); ++i) {
       word = static_cast<Word>(result_bits(rows[i / columns].c[i % columns], type));
@@ -94,13 +128,46 @@ void write_rows(Bits::Lanes& lanes, const FragmentOrder& order, const Spot* regi
   stage.write(lanes, registers, order.shape.d_registers);
 }
 
-/// D over C, fast where the inputs are ordinary. Sides and factors say the same.
-void multiply_rows(const dot::Product& how, const dot::Factors& factors, const dot::SideA& a,
-                   const dot::SideB& b, dot::Rows& rows) {
+/// D over C, fast where the inputs are ordinary; elsewhere `gather` is asked for the factors, which
+/// say what the sides say.
+template <class Gather>
+void multiply_rows(const dot::Product& how, const dot::SideA& a, const dot::SideB& b,
+                   dot::Rows& rows, Gather gather) {
   dot::Rows before = rows;
   if (dot::multiply_lanes(how, a, b, rows)) return;
   rows = before;
+  dot::Factors factors;
+  gather(factors);
   dot::multiply_each(how, factors, rows);
+}
+
+dot::Shorts eight_at(const std::byte* from) {
+  dot::Shorts bits;
+  std::memcpy(&bits, from, sizeof bits);
+  return bits;
+}
+
+/// Halves of whole registers: each has eight rows (of B columns) of eight elements, row after row;
+/// of A the next eight rows follow, then the next eight columns.
+void read_halves(const Bits::Lanes& lanes, Type type, const Spot* registers, unsigned k,
+                 dot::SideA& side) {
+  std::array<dot::Shorts, m_max * dot::k_max / 8> bits;
+  unsigned across = k / 8;
+  for (unsigned i = 0; i < m_max; ++i)
+    for (unsigned q = 0; q < across; ++q)
+      bits[i * across + q] =
+          eight_at(lanes.bytes.data() + registers[i / 8 + 2 * q] + i % 8 * sizeof bits[0]);
+  dot::read_halves(type, std::span(bits).first(m_max * across), side);
+}
+void read_halves(const Bits::Lanes& lanes, Type type, const Spot* registers, unsigned k,
+                 dot::SideB& side) {
+  std::array<std::array<dot::Shorts, 8>, dot::k_max / 8> bits;
+  for (unsigned q = 0; q < k / 8; ++q) {
+    for (unsigned j = 0; j < 8; ++j)
+      bits[q][j] = eight_at(lanes.bytes.data() + registers[q] + j * sizeof bits[q][j]);
+    dot::transpose(bits[q]);
+  }
+  dot::read_halves(type, std::span(bits[0].data(), k), side);
 }
 
 float half_at(const Bits::Lanes& lanes, Cell cell) {
@@ -135,42 +202,66 @@ void multiply_fours(Bits::Lanes& lanes, const Mma& mma) {
     std::memcpy(lanes.at(mma.d[i]), &result[i], half ? 2 : 4);
 }
 
-void multiply_floats(Bits::Lanes& lanes, const Mma& mma) {
+/// Factors and C by cells.
+void gather_cells(const Bits::Lanes& lanes, const Mma& mma, dot::Factors& factors,
+                  dot::Rows& rows) {
+  for (unsigned i = 0; i < mma.m * mma.k; ++i)
+    factors.a[i] = element_at(lanes, mma.a[i], mma.a_type);
+  for (unsigned i = 0; i < mma.k * columns; ++i)
+    factors.b[i] = element_at(lanes, mma.b[i], mma.b_type);
+  for (unsigned i = 0; i < mma.m * columns; ++i)
+    rows[i / columns].c[i % columns] =
+        accumulator(element_at(lanes, mma.c[i], mma.c_type), mma.c_type);
+}
+
+void multiply_cells(Bits::Lanes& lanes, const Mma& mma) {
   if (mma.m == 8 && mma.k == 4 && mma.a_type == Type::f16) return multiply_fours(lanes, mma);
   dot::Product how = dot::product_of(mma);
   dot::Factors factors;
   dot::Rows rows;
-  unsigned a_count = mma.m * mma.k, b_count = mma.k * columns, c_count = mma.m * columns;
-  const FragmentOrder* order = mma.order;
-  const Spot *d = mma.registers, *a = d, *b = d, *c = d;
-  if (order != nullptr) {
-    a = d + order->shape.d_registers, b = a + order->shape.a_registers;
-    c = b + order->shape.b_registers;
-    Staged stage;
-    stage.read(lanes, a, order->shape.a_registers);
-    gather(mma.a_type, stage.bytes.data(), order->a.data(), a_count, factors.a.data());
-    stage.read(lanes, b, order->shape.b_registers);
-    gather(mma.b_type, stage.bytes.data(), order->b.data(), b_count, factors.b.data());
-    read_rows(lanes, *order, c, rows);
-  } else {
-    for (unsigned i = 0; i < a_count; ++i) factors.a[i] = element_at(lanes, mma.a[i], mma.a_type);
-    for (unsigned i = 0; i < b_count; ++i) factors.b[i] = element_at(lanes, mma.b[i], mma.b_type);
-    for (unsigned i = 0; i < c_count; ++i)
-      rows[i / columns].c[i % columns] =
-          accumulator(element_at(lanes, mma.c[i], mma.c_type), mma.c_type);
+  gather_cells(lanes, mma, factors, rows);
+  dot::SideA a;
+  dot::SideB b;
+  if (mma.m * mma.k % columns == 0) {
+    dot::read_side(mma.a_type, factors.a.data(), mma.m * mma.k, a);
+    dot::read_side(mma.b_type, factors.b.data(), mma.k * columns, b);
   }
-  dot::SideA a_side;
-  dot::SideB b_side;
-  if (a_count % columns == 0) {
-    dot::read_side(mma.a_type, factors.a.data(), a_count, a_side);
-    dot::read_side(mma.b_type, factors.b.data(), b_count, b_side);
-  }
-  multiply_rows(how, factors, a_side, b_side, rows);
-  if (order != nullptr) return write_rows(lanes, *order, d, rows);
-  for (unsigned i = 0; i < c_count; ++i) {
+  multiply_rows(how, a, b, rows, [&](dot::Factors& all) { all = factors; });
+  for (unsigned i = 0; i < mma.m * columns; ++i) {
     std::uint32_t bits = result_bits(rows[i / columns].c[i % columns], mma.d_type);
     std::memcpy(lanes.at(mma.d[i]), &bits, width_of(mma.d_type) / 8);
   }
+}
+
+/// The same of whole registers.
+void multiply_registers(Bits::Lanes& lanes, const Mma& mma) {
+  if (mma.m == 8 && mma.k == 4 && mma.a_type == Type::f16) return multiply_fours(lanes, mma);
+  const FragmentOrder& order = *mma.order;
+  const FragmentShape& shape = order.shape;
+  const Spot *d = mma.registers, *a = d + shape.d_registers, *b = a + shape.a_registers;
+  unsigned a_count = mma.m * mma.k, b_count = mma.k * columns;
+  auto gather_all = [&](dot::Factors& factors) {
+    Staged stage;
+    stage.read(lanes, a, shape.a_registers);
+    gather(mma.a_type, stage.bytes.data(), order.a.data(), a_count, factors.a.data());
+    stage.read(lanes, b, shape.b_registers);
+    gather(mma.b_type, stage.bytes.data(), order.b.data(), b_count, factors.b.data());
+  };
+  dot::SideA a_side;
+  dot::SideB b_side;
+  if (mma.m == m_max && dot::is_half(mma.a_type) && dot::is_half(mma.b_type)) {
+    read_halves(lanes, mma.a_type, a, mma.k, a_side);
+    read_halves(lanes, mma.b_type, b, mma.k, b_side);
+  } else if (a_count % columns == 0) {
+    dot::Factors factors;
+    gather_all(factors);
+    dot::read_side(mma.a_type, factors.a.data(), a_count, a_side);
+    dot::read_side(mma.b_type, factors.b.data(), b_count, b_side);
+  }
+  dot::Rows rows;
+  read_rows(lanes, order, b + shape.b_registers, rows);
+  multiply_rows(dot::product_of(mma), a_side, b_side, rows, gather_all);
+  write_rows(lanes, order, d, rows);
 }
 
 /// Element by element: products of blocks with scales are rare.
@@ -268,6 +359,73 @@ bool memory_defined(const Bits::Region& memory, std::span<const std::uint64_t> u
   return all == 0x0101010101010101u || units.empty();
 }
 
+void gather_a(const Bits::Lanes& lanes, const Bits::Region& memory, const WideMma& wide,
+              dot::Factors& factors) {
+  unsigned count = wide.m * wide.k;
+  if (wide.a_offsets != nullptr)
+    return gather(wide.a_type, memory.bytes, wide.a_offsets, count, factors.a.data());
+  Staged stage;
+  stage.read(lanes, wide.a_registers.data(), wide.order->shape.a_registers);
+  gather(wide.a_type, stage.bytes.data(), wide.order->a.data(), count, factors.a.data());
+}
+void gather_b(const Bits::Region& memory, const WideMma& wide, unsigned begin,
+              dot::Factors& factors) {
+  for (unsigned q = 0; q < wide.k; ++q)
+    gather(wide.b_type, memory.bytes, wide.b_offsets + q * wide.n + begin, columns,
+           &factors.b[q * columns]);
+}
+
+/// Of eight offsets, `step` apart from one another in their list.
+bool side_by_side(const std::uint32_t* offsets, std::size_t step) {
+  std::uint32_t other = 0;
+  for (unsigned i = 1; i < 8; ++i) other |= offsets[i * step] - offsets[0] - 2 * i;
+  return other == 0;
+}
+
+void read_a(const Bits::Lanes& lanes, const Bits::Region& memory, const WideMma& wide,
+            dot::SideA& side) {
+  if (dot::is_half(wide.a_type) && wide.a_offsets == nullptr)
+    return read_halves(lanes, wide.a_type, wide.a_registers.data(), wide.k, side);
+  if (dot::is_half(wide.a_type)) {
+    std::array<dot::Shorts, m_max * dot::k_max / 8> bits;
+    auto eights = std::span(bits).first(wide.m * wide.k / 8);
+    bool together = true;
+    for (unsigned i = 0; i < eights.size(); ++i) {
+      together = together && side_by_side(wide.a_offsets + 8 * i, 1);
+      eights[i] = eight_at(memory.bytes + wide.a_offsets[8 * i]);
+    }
+    if (together) return dot::read_halves(wide.a_type, eights, side);
+  }
+  dot::Factors factors;
+  gather_a(lanes, memory, wide, factors);
+  dot::read_side(wide.a_type, factors.a.data(), wide.m * wide.k, side);
+}
+
+/// Eight columns of halves, of which eight lie side by side along K or along N; false where not.
+bool read_b_halves(const Bits::Region& memory, const WideMma& wide, unsigned begin,
+                   dot::SideB& side) {
+  std::array<std::array<dot::Shorts, 8>, dot::k_max / 8> bits;
+  for (unsigned q = 0; q < wide.k; q += 8) {
+    const std::uint32_t* from = wide.b_offsets + std::size_t{q} * wide.n + begin;
+    bool along_n = from[1] == from[0] + 2;
+    std::size_t step = along_n ? wide.n : 1, within = along_n ? 1 : wide.n;
+    for (unsigned i = 0; i < 8; ++i, from += step) {
+      if (!side_by_side(from, within)) return false;
+      bits[q / 8][i] = eight_at(memory.bytes + *from);
+    }
+    if (!along_n) dot::transpose(bits[q / 8]);
+  }
+  dot::read_halves(wide.b_type, std::span(bits[0].data(), wide.k), side);
+  return true;
+}
+
+void read_b(const Bits::Region& memory, const WideMma& wide, unsigned begin, dot::SideB& side) {
+  if (dot::is_half(wide.b_type) && read_b_halves(memory, wide, begin, side)) return;
+  dot::Factors factors;
+  gather_b(memory, wide, begin, factors);
+  dot::read_side(wide.b_type, factors.b.data(), wide.k * columns, side);
+}
+
 }  // namespace
 
 /// Sixteen rows of wgmma whose operands are all defined; the rest goes element by element.
@@ -284,27 +442,18 @@ bool Bits::multiply_wide(Lanes& lanes, const Region& memory, const WideMma& wide
   mma.c_type = wide.c_type, mma.d_type = wide.d_type;
   mma.architecture = wide.architecture, mma.warpgroup = true, mma.without_c = wide.zero_c;
   dot::Product how = dot::product_of(mma);
-  dot::Factors factors;
-  unsigned a_count = wide.m * wide.k;
-  if (wide.a_offsets != nullptr) {
-    gather(wide.a_type, memory.bytes, wide.a_offsets, a_count, factors.a.data());
-  } else {
-    Staged stage;
-    stage.read(lanes, wide.a_registers.data(), order->shape.a_registers);
-    gather(wide.a_type, stage.bytes.data(), order->a.data(), a_count, factors.a.data());
-  }
   dot::SideA a_side;
   dot::SideB b_side;
-  dot::read_side(wide.a_type, factors.a.data(), a_count, a_side);
+  read_a(lanes, memory, wide, a_side);
   for (unsigned begin = 0; begin < wide.n; begin += columns) {
-    for (unsigned q = 0; q < wide.k; ++q)
-      gather(wide.b_type, memory.bytes, wide.b_offsets + q * wide.n + begin, columns,
-             &factors.b[q * columns]);
-    dot::read_side(wide.b_type, factors.b.data(), wide.k * columns, b_side);
+    read_b(memory, wide, begin, b_side);
     const Spot* d = &wide.d_registers[begin / columns * order->shape.d_registers];
     dot::Rows rows{};
     if (!wide.zero_c) read_rows(lanes, *order, d, rows);
-    multiply_rows(how, factors, a_side, b_side, rows);
+    multiply_rows(how, a_side, b_side, rows, [&](dot::Factors& factors) {
+      gather_a(lanes, memory, wide, factors);
+      gather_b(memory, wide, begin, factors);
+    });
     write_rows(lanes, *order, d, rows);
   }
   for (Spot place : wide.d_registers) lanes.defined[place / 64] = every_lane;
@@ -328,8 +477,8 @@ bool Bits::multiply_tile(Lanes& lanes, const TileMma& tile) {
   auto at = [&](TileMma::Corner corner) {
     return lanes.bytes.data() + corner.place + 4 * corner.lane;
   };
-  dot::Factors factors;
   unsigned a_count = mma.m * mma.k, b_count = mma.k * columns;
+  dot::Factors factors;
   gather(mma.a_type, at(tile.a), tile.a_offsets.data(), a_count, factors.a.data());
   gather(mma.b_type, at(tile.b), tile.b_offsets.data(), b_count, factors.b.data());
   dot::SideA a;
@@ -340,7 +489,7 @@ bool Bits::multiply_tile(Lanes& lanes, const TileMma& tile) {
   std::byte* d = at(tile.d);
   for (unsigned i = 0; i < m_max * columns && !mma.without_c; ++i)
     std::memcpy(&rows[i / columns].c[i % columns], d + tile.d_offsets[i], 4);
-  multiply_rows(dot::product_of(mma), factors, a, b, rows);
+  multiply_rows(dot::product_of(mma), a, b, rows, [&](dot::Factors& all) { all = factors; });
   for (unsigned i = 0; i < m_max * columns; ++i)
     std::memcpy(d + tile.d_offsets[i], &rows[i / columns].c[i % columns], 4);
   for (unsigned i = 0; i < columns; ++i)
@@ -350,7 +499,7 @@ bool Bits::multiply_tile(Lanes& lanes, const TileMma& tile) {
 
 void Bits::multiply(Lanes& lanes, const Mma& mma) {
   if (mma.order != nullptr && !counts(mma.a_type) && all_defined(lanes, read_registers(mma))) {
-    multiply_floats(lanes, mma);
+    multiply_registers(lanes, mma);
     for (Spot place : std::span(mma.registers, mma.order->shape.d_registers))
       lanes.defined[place / 64] = every_lane;
     return;
@@ -372,7 +521,7 @@ void Bits::multiply(Lanes& lanes, const Mma& mma) {
   else if (counts(mma.a_type))
     multiply_integers(lanes, mma);
   else
-    multiply_floats(lanes, mma);
+    multiply_cells(lanes, mma);
   // One undefined element makes all of the result undefined: a finer rule is never needed, since
   // kernels fill what they multiply.
   for (unsigned i = 0; i < mma.m * mma.n; ++i) mark(lanes, mma.d[i], width_of(mma.d_type) / 8, set);
