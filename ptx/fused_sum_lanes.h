@@ -114,39 +114,47 @@ void read_side(Type type, const std::uint32_t* bits, unsigned count, Side<size>&
   });
 }
 
-/// Whether read_halves knows a type.
+/// Whether Halves knows a type.
 inline bool is_half(Type type) { return type == Type::f16 || type == Type::bf16; }
 
-/// The same of f16 and bf16, which lie side by side: eight after eight.
+/// Fills a side of f16 or bf16 with eight elements after eight.
 template <Type T, unsigned size>
-void read_halves(std::span<const Shorts> bits, Side<size>& side) {
-  constexpr FloatFormat format = format_of<T>();
-  constexpr int fraction = format.precision - 1;
-  constexpr Shorts zeros{};
-  Shorts special{};
-  for (unsigned i = 0; i < bits.size(); ++i) {
-    Shorts x = bits[i], magnitude = x & std::numeric_limits<std::int16_t>::max();
-    Shorts biased = magnitude >> fraction;
-    special |= magnitude > static_cast<std::int16_t>(format.max_bits);
+class Halves {
+ public:
+  explicit Halves(Side<size>& side) : side_(side) {}
+
+  [[gnu::always_inline]] void put(unsigned i, const Shorts& x) {
+    constexpr FloatFormat format = format_of<T>();
+    constexpr Shorts zeros{};
+    Shorts magnitude = x & std::numeric_limits<std::int16_t>::max();
+    Shorts biased = magnitude >> (format.precision - 1);
+    special_ |= magnitude > static_cast<std::int16_t>(format.max_bits);
     Shorts e = (biased > 1 ? biased : zeros + 1) + static_cast<std::int16_t>(format.emin - 1);
-    side.exponent[i] = magnitude == 0 ? zeros + static_cast<std::int16_t>(absent) : e;
+    side_.exponent[i] = magnitude == 0 ? zeros + static_cast<std::int16_t>(absent) : e;
     if constexpr (T == Type::bf16) {
-      side.value[i] = __builtin_bit_cast(Floats, __builtin_convertvector(x, Ints) << 16);
+      side_.value[i] = __builtin_bit_cast(Floats, __builtin_convertvector(x, Ints) << 16);
     } else {
 #ifdef __F16C__
-      side.value[i] = __builtin_bit_cast(Floats, _mm256_cvtph_ps(__builtin_bit_cast(__m128i, x)));
+      side_.value[i] = __builtin_bit_cast(Floats, _mm256_cvtph_ps(__builtin_bit_cast(__m128i, x)));
 #else
       for (unsigned j = 0; j < columns; ++j)
-        side.value[i][j] = single_of_half(static_cast<std::uint16_t>(x[j]));
+        side_.value[i][j] = single_of_half(static_cast<std::uint16_t>(x[j]));
 #endif
     }
   }
-  end_side<T>(static_cast<unsigned>(bits.size()) * columns, any_lane(special), side);
-}
-template <unsigned size>
-void read_halves(Type type, std::span<const Shorts> bits, Side<size>& side) {
-  if (type == Type::f16) return read_halves<Type::f16>(bits, side);
-  read_halves<Type::bf16>(bits, side);
+  /// After `count` elements.
+  void end(unsigned count) { end_side<T>(count, any_lane(special_), side_); }
+
+ private:
+  Side<size>& side_;
+  Shorts special_{};
+};
+
+/// Calls `use` with what fills a side of such a type.
+template <unsigned size, class Use>
+void with_halves(Type type, Side<size>& side, Use use) {
+  if (type == Type::f16) return use(Halves<Type::f16, size>(side));
+  use(Halves<Type::bf16, size>(side));
 }
 
 /// Rows become columns: to interleave the upper with the lower half is a third of the way.

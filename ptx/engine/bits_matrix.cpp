@@ -2,131 +2,11 @@
 
 #include <array>
 
-#include "ptx/bits.h"
-#include "ptx/fragment.h"
-#include "ptx/fused_sum_lanes.h"
+#include "ptx/engine/bits_fragments.h"
 #include "ptx/scaled_sum.h"
 
 namespace lathe::ptx {
 namespace {
-
-using dot::columns, dot::m_max;
-
-std::uint32_t bits_at(const Bits::Lanes& lanes, Cell cell, unsigned bytes) {
-  std::uint32_t bits = 0;
-  std::memcpy(&bits, lanes.at(cell), bytes);
-  return bits;
-}
-
-/// An element of any type that lies in 32 bits or fewer.
-std::uint32_t element_at(const Bits::Lanes& lanes, Cell cell, Type type) {
-  unsigned bits = type == Type::b1                                             ? 1
-                  : type == Type::s4 || type == Type::u4 || type == Type::e2m1 ? 4
-                                                                               : width_of(type);
-  if (bits >= 8) return bits_at(lanes, cell, bits / 8);
-  return bits_at(lanes, cell, 1) >> cell.bit & ((1u << bits) - 1);
-}
-
-/// Calls `use` with an unsigned integer as wide as the elements.
-template <class Use>
-void with_word(Type type, Use use) {
-  if (width_of(type) == 8) return use(std::uint8_t{});
-  if (width_of(type) == 16) return use(std::uint16_t{});
-  use(std::uint32_t{});
-}
-
-/// Elements at offsets from `from`, each in a word of its own.
-template <class Offset>
-void gather(Type type, const std::byte* from, const Offset* offsets, unsigned count,
-            std::uint32_t* to) {
-  with_word(type, [&]<class Word>(Word word) {
-    for (unsigned i = 0; i < count; ++i) {
-      std::memcpy(&word, from + offsets[i], sizeof word);
-      to[i] = word;
-    }
-  });
-}
-
-/// The registers of an operand, one after the other.
-struct Staged {
-  static constexpr unsigned registers_max = 8;
-  alignas(32) std::array<std::byte, registers_max * register_stride> bytes;
-
-  void read(const Bits::Lanes& lanes, const Spot* registers, unsigned count) {
-    for (unsigned i = 0; i < count; ++i)
-      std::memcpy(&bytes[i * register_stride], lanes.bytes.data() + registers[i], register_stride);
-  }
-  void write(Bits::Lanes& lanes, const Spot* registers, unsigned count) const {
-    for (unsigned i = 0; i < count; ++i)
-      std::memcpy(lanes.bytes.data() + registers[i], &bytes[i * register_stride], register_stride);
-  }
-};
-
-typedef float Fours __attribute__((vector_size(16)));
-typedef std::int32_t WhichFours __attribute__((vector_size(16)));
-
-float accumulator(std::uint32_t bits, Type type) {
-  if (type == Type::f16) return single_of_half(static_cast<std::uint16_t>(bits));
-  return std::bit_cast<float>(bits);
-}
-std::uint32_t result_bits(float c, Type type) {
-  return type == Type::f16 ? half_of_single(c) : std::bit_cast<std::uint32_t>(c);
-}
-
-/// Sixteen rows in f32: two registers hold eight of them, the first the even columns.
-bool in_pairs(const FragmentShape& shape, Type type) {
-  return shape.m == m_max && type == Type::f32;
-}
-
-/// C of whole registers, and D.
-void read_rows(const Bits::Lanes& lanes, const FragmentOrder& order, const Spot* registers,
-               dot::Rows& rows) {
-  if (in_pairs(order.shape, order.shape.c)) {
-    for (unsigned i = 0; i < m_max; ++i) {
-      Fours even, odd;
-      const Spot* pair = registers + i / 8 * 2;
-      std::memcpy(&even, lanes.bytes.data() + pair[0] + i % 8 * sizeof even, sizeof even);
-      std::memcpy(&odd, lanes.bytes.data() + pair[1] + i % 8 * sizeof odd, sizeof odd);
-      Fours low = __builtin_shuffle(even, odd, WhichFours{0, 4, 1, 5});
-      Fours high = __builtin_shuffle(even, odd, WhichFours{2, 6, 3, 7});
-      std::memcpy(&rows[i].c[0], &low, sizeof low);
-      std::memcpy(&rows[i].c[4], &high, sizeof high);
-    }
-    return;
-  }
-  Staged stage;
-  stage.read(lanes, registers, order.shape.c_registers);
-  std::array<std::uint32_t, m_max * columns> bits;
-  auto count = static_cast<unsigned>(order.c.size());
-  gather(order.shape.c, stage.bytes.data(), order.c.data(), count, bits.data());
-  for (unsigned i = 0; i < count; ++i)
-    rows[i / columns].c[i % columns] = accumulator(bits[i], order.shape.c);
-}
-void write_rows(Bits::Lanes& lanes, const FragmentOrder& order, const Spot* registers,
-                const dot::Rows& rows) {
-  Type type = order.shape.d;
-  if (in_pairs(order.shape, type)) {
-    for (unsigned i = 0; i < m_max; ++i) {
-      Fours low, high;
-      std::memcpy(&low, &rows[i].c[0], sizeof low);
-      std::memcpy(&high, &rows[i].c[4], sizeof high);
-      Fours even = __builtin_shuffle(low, high, WhichFours{0, 2, 4, 6});
-      Fours odd = __builtin_shuffle(low, high, WhichFours{1, 3, 5, 7});
-      const Spot* pair = registers + i / 8 * 2;
-      std::memcpy(lanes.bytes.data() + pair[0] + i % 8 * sizeof even, &even, sizeof even);
-      std::memcpy(lanes.bytes.data() + pair[1] + i % 8 * sizeof odd, &odd, sizeof odd);
-    }
-    return;
-  }
-  Staged stage;
-  with_word(type, [&]<class Word>(Word word) {
-    for (unsigned i = 0; i < order.d.size(); ++i) {
-      word = static_cast<Word>(result_bits(rows[i / columns].c[i % columns], type));
-      std::memcpy(&stage.bytes[order.d[i]], &word, sizeof word);
-    }
-  });
-  stage.write(lanes, registers, order.shape.d_registers);
-}
 
 /// D over C, fast where the inputs are ordinary; elsewhere `gather` is asked for the factors, which
 /// say what the sides say.
@@ -139,35 +19,6 @@ void multiply_rows(const dot::Product& how, const dot::SideA& a, const dot::Side
   dot::Factors factors;
   gather(factors);
   dot::multiply_each(how, factors, rows);
-}
-
-dot::Shorts eight_at(const std::byte* from) {
-  dot::Shorts bits;
-  std::memcpy(&bits, from, sizeof bits);
-  return bits;
-}
-
-/// Halves of whole registers: each has eight rows (of B columns) of eight elements, row after row;
-/// of A the next eight rows follow, then the next eight columns.
-void read_halves(const Bits::Lanes& lanes, Type type, const Spot* registers, unsigned k,
-                 dot::SideA& side) {
-  std::array<dot::Shorts, m_max * dot::k_max / 8> bits;
-  unsigned across = k / 8;
-  for (unsigned i = 0; i < m_max; ++i)
-    for (unsigned q = 0; q < across; ++q)
-      bits[i * across + q] =
-          eight_at(lanes.bytes.data() + registers[i / 8 + 2 * q] + i % 8 * sizeof bits[0]);
-  dot::read_halves(type, std::span(bits).first(m_max * across), side);
-}
-void read_halves(const Bits::Lanes& lanes, Type type, const Spot* registers, unsigned k,
-                 dot::SideB& side) {
-  std::array<std::array<dot::Shorts, 8>, dot::k_max / 8> bits;
-  for (unsigned q = 0; q < k / 8; ++q) {
-    for (unsigned j = 0; j < 8; ++j)
-      bits[q][j] = eight_at(lanes.bytes.data() + registers[q] + j * sizeof bits[q][j]);
-    dot::transpose(bits[q]);
-  }
-  dot::read_halves(type, std::span(bits[0].data(), k), side);
 }
 
 float half_at(const Bits::Lanes& lanes, Cell cell) {
@@ -375,55 +226,98 @@ void gather_b(const Bits::Region& memory, const WideMma& wide, unsigned begin,
            &factors.b[q * columns]);
 }
 
-/// Of eight offsets, `step` apart from one another in their list.
-bool side_by_side(const std::uint32_t* offsets, std::size_t step) {
-  std::uint32_t other = 0;
-  for (unsigned i = 1; i < 8; ++i) other |= offsets[i * step] - offsets[0] - 2 * i;
-  return other == 0;
-}
-
 void read_a(const Bits::Lanes& lanes, const Bits::Region& memory, const WideMma& wide,
             dot::SideA& side) {
-  if (dot::is_half(wide.a_type) && wide.a_offsets == nullptr)
+  unsigned count = wide.m * wide.k;
+  bool half = dot::is_half(wide.a_type);
+  if (half && wide.a_offsets == nullptr)
     return read_halves(lanes, wide.a_type, wide.a_registers.data(), wide.k, side);
-  if (dot::is_half(wide.a_type)) {
-    std::array<dot::Shorts, m_max * dot::k_max / 8> bits;
-    auto eights = std::span(bits).first(wide.m * wide.k / 8);
-    bool together = true;
-    for (unsigned i = 0; i < eights.size(); ++i) {
-      together = together && side_by_side(wide.a_offsets + 8 * i, 1);
-      eights[i] = eight_at(memory.bytes + wide.a_offsets[8 * i]);
-    }
-    if (together) return dot::read_halves(wide.a_type, eights, side);
-  }
+  if (half && read_eights(memory, wide.a_type, wide.a_offsets, count, side)) return;
   dot::Factors factors;
   gather_a(lanes, memory, wide, factors);
-  dot::read_side(wide.a_type, factors.a.data(), wide.m * wide.k, side);
+  dot::read_side(wide.a_type, factors.a.data(), count, side);
 }
 
-/// Eight columns of halves, of which eight lie side by side along K or along N; false where not.
-bool read_b_halves(const Bits::Region& memory, const WideMma& wide, unsigned begin,
-                   dot::SideB& side) {
-  std::array<std::array<dot::Shorts, 8>, dot::k_max / 8> bits;
-  for (unsigned q = 0; q < wide.k; q += 8) {
-    const std::uint32_t* from = wide.b_offsets + std::size_t{q} * wide.n + begin;
-    bool along_n = from[1] == from[0] + 2;
-    std::size_t step = along_n ? wide.n : 1, within = along_n ? 1 : wide.n;
-    for (unsigned i = 0; i < 8; ++i, from += step) {
-      if (!side_by_side(from, within)) return false;
-      bits[q / 8][i] = eight_at(memory.bytes + *from);
-    }
-    if (!along_n) dot::transpose(bits[q / 8]);
-  }
-  dot::read_halves(wide.b_type, std::span(bits[0].data(), wide.k), side);
-  return true;
-}
-
+/// Eight columns.
 void read_b(const Bits::Region& memory, const WideMma& wide, unsigned begin, dot::SideB& side) {
-  if (dot::is_half(wide.b_type) && read_b_halves(memory, wide, begin, side)) return;
+  if (dot::is_half(wide.b_type) &&
+      read_eights(memory, wide.b_type, wide.b_offsets + begin, wide.k, wide.n, side))
+    return;
   dot::Factors factors;
   gather_b(memory, wide, begin, factors);
   dot::read_side(wide.b_type, factors.b.data(), wide.k * columns, side);
+}
+
+std::byte* corner_of(Bits::Lanes& lanes, TileMma::Corner corner) {
+  return lanes.bytes.data() + corner.place + 4 * corner.lane;
+}
+
+/// Eight rows of A, a lane each, whose words hold two halves.
+void read_lanes(Bits::Lanes& lanes, const TileMma& tile, unsigned upper, dot::SideB& side) {
+  const std::byte* from = corner_of(lanes, tile.a) + upper * sizeof(dot::Ints);
+  dot::with_halves(tile.product.a_type, side, [&](auto halves) {
+    for (unsigned w = 0; w < tile.words; ++w) {
+      dot::Ints words;
+      std::memcpy(&words, from + w * register_stride, sizeof words);
+      halves.put(2 * w, __builtin_convertvector(words, dot::Shorts));
+      halves.put(2 * w + 1, __builtin_convertvector(words >> 16, dot::Shorts));
+    }
+    halves.end(tile.product.k * columns);
+  });
+}
+
+/// Eight columns of a tile as the transpose of eight columns by sixteen rows: columns of B by rows
+/// of A, which lie side by side. False, and nothing is done, where the inputs are not ordinary.
+bool multiply_lanes(Bits::Lanes& lanes, const TileMma& tile, const std::array<dot::SideB, 2>& a,
+                    unsigned begin) {
+  dot::Product how = dot::product_of(tile.product);
+  how.m = columns;
+  const std::byte* from = corner_of(lanes, tile.b) + 4 * begin;
+  dot::SideA b;
+  dot::with_halves(tile.product.b_type, b, [&](auto halves) {
+    unsigned eights = tile.words / 4;  // Of a column.
+    for (unsigned i = 0; i < columns * eights; ++i) {
+      std::array<std::uint32_t, 4> words;
+      for (unsigned w = 0; w < 4; ++w)
+        std::memcpy(&words[w], from + i / eights * 4 + (i % eights * 4 + w) * register_stride, 4);
+      halves.put(i, __builtin_bit_cast(dot::Shorts, words));
+    }
+    halves.end(columns * how.k);
+  });
+  std::byte* d = corner_of(lanes, tile.d) + begin * register_stride;
+  std::array<dot::Rows, 2> sums{};
+  for (unsigned upper : {0u, 1u}) {
+    for (unsigned j = 0; j < columns && !tile.product.without_c; ++j)
+      std::memcpy(&sums[upper][j], d + j * register_stride + upper * sizeof(dot::Row),
+                  sizeof(dot::Row));
+    if (!dot::multiply_lanes(how, b, a[upper], sums[upper])) return false;
+  }
+  for (unsigned upper : {0u, 1u})
+    for (unsigned j = 0; j < columns; ++j)
+      std::memcpy(d + j * register_stride + upper * sizeof(dot::Row), &sums[upper][j],
+                  sizeof(dot::Row));
+  return true;
+}
+
+/// Eight columns of a tile, of any inputs.
+void multiply_part(Bits::Lanes& lanes, const TileMma& tile, unsigned begin) {
+  const Mma& mma = tile.product;
+  dot::Factors factors;
+  unsigned a_count = mma.m * mma.k, b_count = mma.k * columns;
+  gather(mma.a_type, corner_of(lanes, tile.a), tile.a_offsets.data(), a_count, factors.a.data());
+  gather(mma.b_type, corner_of(lanes, tile.b) + 4 * begin, tile.b_offsets.data(), b_count,
+         factors.b.data());
+  dot::SideA a;
+  dot::SideB b;
+  dot::read_side(mma.a_type, factors.a.data(), a_count, a);
+  dot::read_side(mma.b_type, factors.b.data(), b_count, b);
+  dot::Rows rows{};
+  std::byte* d = corner_of(lanes, tile.d) + begin * register_stride;
+  for (unsigned i = 0; i < m_max * columns && !mma.without_c; ++i)
+    std::memcpy(&rows[i / columns].c[i % columns], d + tile.d_offsets[i], 4);
+  multiply_rows(dot::product_of(mma), a, b, rows, [&](dot::Factors& all) { all = factors; });
+  for (unsigned i = 0; i < m_max * columns; ++i)
+    std::memcpy(d + tile.d_offsets[i], &rows[i / columns].c[i % columns], 4);
 }
 
 }  // namespace
@@ -463,7 +357,8 @@ bool Bits::multiply_wide(Lanes& lanes, const Region& memory, const WideMma& wide
 /// The same of tcgen05, whose sums in f16 would fill half of their registers.
 bool Bits::multiply_tile(Lanes& lanes, const TileMma& tile) {
   const Mma& mma = tile.product;
-  constexpr Mask rows_of_a = 0xFFFF, columns_of_b = 0xFF;
+  constexpr Mask rows_of_a = 0xFFFF;
+  const Mask columns_of_b = every_lane >> (lane_count - mma.n);
   auto defined = [&](TileMma::Corner corner, unsigned count, Mask mask) {
     Mask known = every_lane;
     for (unsigned i = 0; i < count; ++i)
@@ -472,27 +367,15 @@ bool Bits::multiply_tile(Lanes& lanes, const TileMma& tile) {
   };
   if (counts(mma.a_type) || mma.d_type != Type::f32 || mma.k > dot::k_max) return false;
   if (!defined(tile.a, tile.words, rows_of_a) || !defined(tile.b, tile.words, columns_of_b) ||
-      (!mma.without_c && !defined(tile.d, columns, rows_of_a)))
+      (!mma.without_c && !defined(tile.d, mma.n, rows_of_a)))
     return false;
-  auto at = [&](TileMma::Corner corner) {
-    return lanes.bytes.data() + corner.place + 4 * corner.lane;
-  };
-  unsigned a_count = mma.m * mma.k, b_count = mma.k * columns;
-  dot::Factors factors;
-  gather(mma.a_type, at(tile.a), tile.a_offsets.data(), a_count, factors.a.data());
-  gather(mma.b_type, at(tile.b), tile.b_offsets.data(), b_count, factors.b.data());
-  dot::SideA a;
-  dot::SideB b;
-  dot::read_side(mma.a_type, factors.a.data(), a_count, a);
-  dot::read_side(mma.b_type, factors.b.data(), b_count, b);
-  dot::Rows rows{};
-  std::byte* d = at(tile.d);
-  for (unsigned i = 0; i < m_max * columns && !mma.without_c; ++i)
-    std::memcpy(&rows[i / columns].c[i % columns], d + tile.d_offsets[i], 4);
-  multiply_rows(dot::product_of(mma), a, b, rows, [&](dot::Factors& all) { all = factors; });
-  for (unsigned i = 0; i < m_max * columns; ++i)
-    std::memcpy(d + tile.d_offsets[i], &rows[i / columns].c[i % columns], 4);
-  for (unsigned i = 0; i < columns; ++i)
+  bool halves = dot::is_half(mma.a_type) && dot::is_half(mma.b_type) && mma.k == 2 * tile.words;
+  std::array<dot::SideB, 2> a;
+  if (halves)
+    for (unsigned upper : {0u, 1u}) read_lanes(lanes, tile, upper, a[upper]);
+  for (unsigned begin = 0; begin < mma.n; begin += columns)
+    if (!halves || !multiply_lanes(lanes, tile, a, begin)) multiply_part(lanes, tile, begin);
+  for (unsigned i = 0; i < mma.n; ++i)
     lanes.defined[(tile.d.place + i * register_stride) / 64] |= rows_of_a << tile.d.lane;
   return true;
 }
