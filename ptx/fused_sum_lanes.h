@@ -204,7 +204,7 @@ inline constexpr std::int32_t sum_max = 0x7BFFFF00;
 /// The largest exponent of k products.
 template <unsigned k>
 [[gnu::always_inline]] inline void highest_product(const std::int16_t* a, const Shorts* b,
-                                                    Ints& highest) {
+                                                   Ints& highest) {
 #ifdef __AVX2__
   typedef std::int16_t Pairs __attribute__((vector_size(32)));
   Pairs tops{};
@@ -219,8 +219,8 @@ template <unsigned k>
       low = first == -1 ? low : low + 0x0202;
       Pairs exponents;
       std::memcpy(&exponents, b + begin + i, sizeof exponents);
-      exponents += __builtin_bit_cast(
-          Pairs, _mm256_shuffle_epi8(eight, __builtin_bit_cast(__m256i, low)));
+      exponents +=
+          __builtin_bit_cast(Pairs, _mm256_shuffle_epi8(eight, __builtin_bit_cast(__m256i, low)));
       tops = begin + i == 0 ? exponents : exponents > tops ? exponents : tops;
     }
   }

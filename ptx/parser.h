@@ -133,8 +133,8 @@ class Parser {
   bool in_call_ = false;
   std::uint32_t scopes_ = 0;  // How many a function opened so far.
   std::vector<std::uint32_t> open_scopes_;
-  std::array<std::string_view, modifiers_max> modifiers_;  // Of the instruction that is read.
-  std::unordered_set<std::string_view> defined_;  // Functions.
+  std::array<std::string_view, modifiers_max> modifiers_;  // Of the instruction.
+  std::unordered_set<std::string_view> defined_;           // Functions.
 };
 
 }  // namespace lathe::ptx

@@ -40,7 +40,7 @@ inline void with_word(Type type, Use use) {
 /// Elements at offsets from `from`, each in a word of its own.
 template <class Offset>
 inline void gather(Type type, const std::byte* from, const Offset* offsets, unsigned count,
-            std::uint32_t* to) {
+                   std::uint32_t* to) {
   with_word(type, [&]<class Word>(Word word) {
     for (unsigned i = 0; i < count; ++i) {
       std::memcpy(&word, from + offsets[i], sizeof word);
@@ -82,7 +82,7 @@ inline bool in_pairs(const FragmentShape& shape, Type type) {
 
 /// C of whole registers, and D.
 inline void read_rows(const Bits::Lanes& lanes, const FragmentOrder& order, const Spot* registers,
-               dot::Rows& rows) {
+                      dot::Rows& rows) {
   if (in_pairs(order.shape, order.shape.c)) {
     for (unsigned i = 0; i < m_max; ++i) {
       Fours even, odd;
@@ -105,7 +105,7 @@ inline void read_rows(const Bits::Lanes& lanes, const FragmentOrder& order, cons
     rows[i / columns].c[i % columns] = accumulator(bits[i], order.shape.c);
 }
 inline void write_rows(Bits::Lanes& lanes, const FragmentOrder& order, const Spot* registers,
-                const dot::Rows& rows) {
+                       const dot::Rows& rows) {
   Type type = order.shape.d;
   if (in_pairs(order.shape, type)) {
     for (unsigned i = 0; i < m_max; ++i) {
@@ -139,7 +139,7 @@ inline dot::Shorts eight_at(const std::byte* from) {
 /// Halves of whole registers: each has eight rows (of B columns) of eight elements, row after row;
 /// of A the next eight rows follow, then the next eight columns.
 inline void read_halves(const Bits::Lanes& lanes, Type type, const Spot* registers, unsigned k,
-                 dot::SideA& side) {
+                        dot::SideA& side) {
   unsigned across = k / 8;
   dot::with_halves(type, side, [&](auto halves) {
     for (unsigned r = 0; r < 2 * across; ++r) {
@@ -151,7 +151,7 @@ inline void read_halves(const Bits::Lanes& lanes, Type type, const Spot* registe
   });
 }
 inline void read_halves(const Bits::Lanes& lanes, Type type, const Spot* registers, unsigned k,
-                 dot::SideB& side) {
+                        dot::SideB& side) {
   dot::with_halves(type, side, [&](auto halves) {
     for (unsigned q = 0; q < k / 8; ++q) {
       std::array<dot::Shorts, 8> eights;
@@ -171,7 +171,7 @@ inline void read_offsets(const std::uint32_t* offsets, dot::Ints& eight) {
 
 /// Rows of halves in memory, of which eight elements lie side by side; false where they do not.
 inline bool read_eights(const Bits::Region& memory, Type type, const std::uint32_t* offsets,
-                 unsigned count, dot::SideA& side) {
+                        unsigned count, dot::SideA& side) {
   constexpr dot::Ints steps{0, 2, 4, 6, 8, 10, 12, 14};
   dot::Ints apart{};
   dot::with_halves(type, side, [&](auto halves) {
@@ -188,8 +188,8 @@ inline bool read_eights(const Bits::Region& memory, Type type, const std::uint32
 
 /// Eight columns of `n`, of which eight elements lie side by side along K or along N; false where
 /// they do not.
-inline bool read_eights(const Bits::Region& memory, Type type, const std::uint32_t* offsets, unsigned k,
-                 unsigned n, dot::SideB& side) {
+inline bool read_eights(const Bits::Region& memory, Type type, const std::uint32_t* offsets,
+                        unsigned k, unsigned n, dot::SideB& side) {
   constexpr dot::Ints steps{0, 2, 4, 6, 8, 10, 12, 14};
   bool along_n = offsets[1] == offsets[0] + 2;
   dot::Ints apart{};

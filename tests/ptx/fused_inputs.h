@@ -10,9 +10,9 @@
 namespace lathe::ptx::dot {
 
 enum class Inputs { ordinary, raw, subnormal, cancelling, zeros, huge_c, tiny_c, spread, great };
-inline constexpr std::array all_inputs{
-    Inputs::ordinary, Inputs::raw,    Inputs::subnormal, Inputs::cancelling, Inputs::zeros,
-    Inputs::huge_c,   Inputs::tiny_c, Inputs::spread,    Inputs::great};
+inline constexpr std::array all_inputs{Inputs::ordinary,   Inputs::raw,    Inputs::subnormal,
+                                       Inputs::cancelling, Inputs::zeros,  Inputs::huge_c,
+                                       Inputs::tiny_c,     Inputs::spread, Inputs::great};
 
 /// A float of about this size in the bits of a type.
 template <Type T>

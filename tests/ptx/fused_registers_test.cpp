@@ -36,7 +36,8 @@ std::string kernel(const Kind& kind) {
   const char* names = "dabc";
   unsigned counts[] = {shape.d_registers, shape.a_registers, shape.b_registers, shape.c_registers};
   for (unsigned operand = 0; operand < 4; ++operand) {
-    std::string o(1, names[operand]), place = "%p" + o, size = std::to_string(counts[operand] * 128);
+    std::string o(1, names[operand]), place = "%p" + o;
+    std::string size = std::to_string(counts[operand] * 128);
     lines += "ld.param.u64 " + place + ", [p" + o + "];\nmad.wide.u32 " + place + ", %block, " +
              size + ", " + place + ";\nmad.wide.u32 " + place + ", %lane, 4, " + place + ";\n";
     for (unsigned i = 0; i < counts[operand]; ++i) {
