@@ -25,16 +25,16 @@ bool is(char c, unsigned kinds) { return classes[static_cast<unsigned char>(c)] 
 
 }  // namespace
 
-void Lexer::open(Token& token) const {
+inline void Lexer::open(Token& token) const {
   token.span.begin = at_;
   token.span.line = line_;
   token.span.column = at_ - line_begin_ + 1;
 }
 
-void Lexer::close(Token& token, Token::Kind kind) const {
+inline void Lexer::close(Token& token, Token::Kind kind) const {
   token.kind = kind;
   token.span.end = at_;
-  token.text = text_.substr(token.span.begin, at_ - token.span.begin);
+  token.text = std::string_view(text_.data() + token.span.begin, at_ - token.span.begin);
 }
 
 bool Lexer::skip_block_comment(Token& problem) {
@@ -81,14 +81,14 @@ bool Lexer::skip_blanks(Token& problem) {
   return true;
 }
 
-void Lexer::lex_dot(Token& token) {
-  ++at_;
-  while (at_ < text_.size() && is(text_[at_], start | digit)) ++at_;
-  while (at_ + 2 < text_.size() && text_[at_] == ':' && text_[at_ + 1] == ':' &&
-         is(text_[at_ + 2], start | digit)) {
-    at_ += 2;
-    while (at_ < text_.size() && is(text_[at_], start | digit)) ++at_;
+inline void Lexer::lex_dot(Token& token) {
+  const char *begin = text_.data(), *end = begin + text_.size(), *at = begin + at_ + 1;
+  while (at != end && is(*at, start | digit)) ++at;
+  while (end - at > 2 && at[0] == ':' && at[1] == ':' && is(at[2], start | digit)) {
+    at += 2;
+    while (at != end && is(*at, start | digit)) ++at;
   }
+  at_ = static_cast<std::uint32_t>(at - begin);
   close(token, Token::Kind::dot);
   if (token.text.size() > 1) return;
   token.kind = Token::Kind::bad;
@@ -122,31 +122,41 @@ void Lexer::lex_string(Token& token) {
   token.problem = "a string that is not closed on its line";
 }
 
-Token Lexer::next() {
-  Token token;
-  if (!skip_blanks(token)) return token;
-  open(token);
-  if (at_ >= text_.size()) {
-    close(token, Token::Kind::end);
-    return token;
+/// Blanks before what is read most, and its end, in registers; the rest as it comes.
+void Lexer::next(Token& token) {
+  const char *begin = text_.data(), *end = begin + text_.size(), *at = begin + at_;
+  for (; at != end && is(*at, blank); ++at) {
+    if (*at != '\n') continue;
+    ++line_;
+    line_begin_ = static_cast<std::uint32_t>(at + 1 - begin);
   }
-  char c = text_[at_];
+  at_ = static_cast<std::uint32_t>(at - begin);
+  if (at != end && *at == '/') {
+    if (!skip_blanks(token)) return;
+    at = begin + at_;
+  }
+  open(token);
+  if (at == end) return close(token, Token::Kind::end);
+  char c = *at;
   if (is(c, start)) {
-    do ++at_;
-    while (at_ < text_.size() && is(text_[at_], start | digit));
+    do ++at;
+    while (at != end && is(*at, start | digit));
+    at_ = static_cast<std::uint32_t>(at - begin);
     close(token, Token::Kind::word);
-  } else if (is(c, digit)) {
-    lex_number(token);
+  } else if (is(c, mark)) {
+    ++at_;
+    close(token, Token::Kind::punct);
   } else if (c == '.') {
     lex_dot(token);
+  } else if (is(c, digit)) {
+    lex_number(token);
   } else if (c == '"') {
     lex_string(token);
   } else {
     ++at_;
-    close(token, is(c, mark) ? Token::Kind::punct : Token::Kind::bad);
-    if (token.kind == Token::Kind::bad) token.problem = "a byte that PTX does not use";
+    close(token, Token::Kind::bad);
+    token.problem = "a byte that PTX does not use";
   }
-  return token;
 }
 
 }  // namespace lathe::ptx

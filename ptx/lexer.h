@@ -38,7 +38,13 @@ class Lexer {
         line_(from.line),
         line_begin_(from.begin - (from.column ? from.column - 1 : 0)) {}
 
-  Token next();
+  /// The next word. Of a token that is not bad, `problem` may be that of another.
+  void next(Token& token);
+  Token next() {
+    Token token;
+    next(token);
+    return token;
+  }
 
  private:
   bool skip_blanks(Token& problem);

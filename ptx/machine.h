@@ -182,7 +182,15 @@ class Machine {
   void run_part(std::uint32_t w, std::uint32_t p);
   void run_rows(Warp& warp, std::uint32_t w, Part& part);
   bool run_doubted(Warp& warp, std::uint32_t w, Part& part);
-  void went(const Operation& op);
+  /// After an operation.
+  void went(const Operation& op) {
+    bool well = true;
+    if constexpr (D::complains) well = d_.complaint() == nullptr;
+    if constexpr (O::active) well = well && o_.good();
+    if (!well) [[unlikely]]
+      went_wrong(op);
+  }
+  void went_wrong(const Operation& op);
   Rule<Ruled> rule_of(const Operation& op) const;
   void apply(Rule<Ruled> rule, Lanes& lanes, const Operation& op, Mask active) {
     if constexpr (requires { d_.carry_out(rule, lanes, op, active); })
@@ -440,7 +448,7 @@ class Machine {
   struct TileCells;
   void tensor_tiles(TensorProduct& product, std::uint32_t rank);
   bool tensor_tile(const TensorProduct& product, Lanes& lanes, const TileOffsets& offsets,
-                   unsigned row, unsigned column, TensorPlace corner);
+                   unsigned row, unsigned column, unsigned width);
   void tensor_elements(const TensorProduct& product, Lanes& lanes, TileCells& cells, unsigned row,
                        unsigned column, TensorPlace corner);
   void tell_tensor(const Operation& op, Unit unit, unsigned lane, std::uint32_t rank,

@@ -78,6 +78,12 @@ struct Machine<D, O>::TensorProduct {
     if (block_rows() == 64) return {row % 16 + 32 * (row / 16), column};
     return {row, column};
   }
+  /// The same within the part of tensor memory where D lies.
+  TensorPlace corner(unsigned row, unsigned column) const {
+    TensorPlace corner = place(row, column);
+    corner.lane += d_lane, corner.column += d_column;
+    return corner;
+  }
 };
 
 namespace detail {
@@ -141,41 +147,6 @@ bool Machine<D, O>::read_descriptor(TensorProduct& p, std::uint64_t bits) {
   if (p.form->sparse && p.element_bytes() == 1 && p.selector != 0)
     return fails(TrapKind::bad_operand, "a sparsity selector of bytes is 0");
   return true;
-}
-
-/// Words of 32 rows at once, for a domain that offers it; false: element by element, which also
-/// names what is wrong.
-template <class D, class O>
-bool Machine<D, O>::tensor_words(Block& from, Lanes& lanes, const SharedMatrix& matrix, unsigned es,
-                                 unsigned rows, unsigned first_cell, unsigned bytes,
-                                 std::vector<std::uint64_t>& units) {
-  if constexpr (requires {
-                  d_.read_all(lanes, std::span<const Slot>{}, Locations{}, 4u, false, 0u);
-                }) {
-    for (unsigned row = 0; row < rows;) {
-      unsigned lane = (first_cell + row) % lane_count,
-               count = std::min(lane_count - lane, rows - row);
-      Mask mask = (count == lane_count ? every_lane : (Mask{1} << count) - 1) << lane;
-      for (unsigned byte = 0; byte < bytes; byte += 4) {
-        Locations at;
-        for (unsigned i = 0; i < count; ++i) {
-          std::uint64_t offset =
-              matrix.at(row + i, byte / es, es, false) + byte % es - run_.shared_base;
-          if (offset >= shared_bytes_ || shared_bytes_ - offset < 4) return false;
-          at[lane + i].region = &*from.shared;
-          at[lane + i].offset = offset;
-          if constexpr (O::active)
-            if (units.empty() || units.back() != offset / 16) units.push_back(offset / 16);
-        }
-        Slot slot{operand_cell(first_cell, row, byte).place, 4};
-        if (!d_.read_all(lanes, std::span<const Slot>(&slot, 1), at, 4, false, mask)) return false;
-      }
-      row += count;
-    }
-    return true;
-  } else {
-    return false;
-  }
 }
 
 /// Rows of an operand from shared memory into its cells.
@@ -300,8 +271,9 @@ struct Machine<D, O>::TileCells {
 /// A tile of which all is written and nothing scaled, for a domain that offers it.
 template <class D, class O>
 bool Machine<D, O>::tensor_tile(const TensorProduct& p, Lanes& lanes, const TileOffsets& offsets,
-                                unsigned row, unsigned column, TensorPlace corner) {
+                                unsigned row, unsigned column, unsigned width) {
   if constexpr (requires { d_.multiply_tile(lanes, TileMma{}); }) {
+    TensorPlace corner = p.corner(row, column);
     Mask off = p.disabled[corner.lane / 32] >> corner.lane % 32 & 0xFFFF;
     if (!p.plain() || p.form->shift || off != 0 || (p.accumulate && p.form->scale_input != 0))
       return false;
@@ -314,7 +286,7 @@ bool Machine<D, O>::tensor_tile(const TensorProduct& p, Lanes& lanes, const Tile
     tile.d = corner_of(tensor_cell(corner.lane, corner.column));
     tile.words = operand_columns;
     Mma& mma = tile.product;
-    mma.m = 16, mma.n = 8, mma.k = p.k;
+    mma.m = 16, mma.n = width, mma.k = p.k;
     mma.a_type = p.a_type, mma.b_type = p.b_type, mma.c_type = mma.d_type = p.d_type;
     mma.architecture = program_.target.number, mma.without_c = !p.accumulate;
     tile.a_offsets = offsets.a, tile.b_offsets = offsets.b, tile.d_offsets = offsets.d;
@@ -331,19 +303,22 @@ void Machine<D, O>::tensor_tiles(TensorProduct& p, std::uint32_t rank) {
   TileCells cells;
   std::vector<std::uint64_t> granules, read;
   for (unsigned row = 0; row < p.block_rows(); row += 16)
-    for (unsigned column = 0; column < p.n; column += 8) {
-      TensorPlace corner = p.place(row, column);
-      corner.lane += p.d_lane, corner.column += p.d_column;
-      if constexpr (O::active) {
-        for (unsigned i = 0; i < 8; ++i)
-          granules.push_back(tensor_granule(corner.lane, corner.column + i));
-        for (unsigned c = 0; p.form->a_in_tensor && c < operand_columns; ++c)
-          for (unsigned i = 0; i < (p.form->shift ? 16 : 1); i += 15)
-            read.push_back(tensor_granule(p.lane_of_a(corner.lane, i), p.a_column + c));
-        p.add_granules(row, column, corner, read);
+    for (unsigned column = 0, width = 0; column < p.n; column += width) {
+      // Of B a lane holds a column, and what is taken at once lies in one register.
+      width = p.banks() > 1 ? 8 : std::min(lane_count - column % lane_count, p.n - column);
+      bool whole = tensor_tile(p, lanes, offsets, row, column, width);
+      for (unsigned eight = column; eight < column + width; eight += 8) {
+        TensorPlace corner = p.corner(row, eight);
+        if constexpr (O::active) {
+          for (unsigned i = 0; i < 8; ++i)
+            granules.push_back(tensor_granule(corner.lane, corner.column + i));
+          for (unsigned c = 0; p.form->a_in_tensor && c < operand_columns; ++c)
+            for (unsigned i = 0; i < (p.form->shift ? 16 : 1); i += 15)
+              read.push_back(tensor_granule(p.lane_of_a(corner.lane, i), p.a_column + c));
+          p.add_granules(row, eight, corner, read);
+        }
+        if (!whole) tensor_elements(p, lanes, cells, row, eight, corner);
       }
-      if (!tensor_tile(p, lanes, offsets, row, column, corner))
-        tensor_elements(p, lanes, cells, row, column, corner);
     }
   if constexpr (O::active) {
     if (!read.empty()) tell_tensor(*p.op, Unit::tensor, p.lane, rank, read, AccessKind::read);

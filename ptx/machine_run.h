@@ -27,13 +27,20 @@ template <class D, class O>
 Rule<typename Machine<D, O>::Ruled> Machine<D, O>::rule_of(const Operation& op) const {
   auto type = static_cast<std::size_t>(op.form.type);
   if (op.effect == Effect::none) return rules_.rows[op.form.row][type];
+  if constexpr (std::is_same_v<Ruled, D> && !NotesControl<D>)
+    if constexpr (requires { requires D::vectorises; })
+      if (op.effect == Effect::move)  // A move sets a register as a row does, and no more.
+        return [](D& d, Lanes& lanes, const Operation& move, Mask active) {
+          const Slot &to = move.fixed[0], &from = move.fixed[1];
+          d.copy_all(lanes, to.place, from.place, to.width, active);
+        };
   if (op.effect != Effect::convert) return nullptr;
   return rules_.converts[type][static_cast<std::size_t>(op.form.other)];
 }
 
-/// After an operation: what the domain could not do, and what the observer does not allow.
+/// What the domain could not do, and what the observer does not allow.
 template <class D, class O>
-void Machine<D, O>::went(const Operation& op) {
+void Machine<D, O>::went_wrong(const Operation& op) {
   if constexpr (D::complains) {
     if (const Complaint* complaint = d_.complaint()) {
       TrapKind kind = complaint->kind == ComplaintKind::unsupported ? TrapKind::unsupported

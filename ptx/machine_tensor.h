@@ -413,4 +413,41 @@ void Machine<D, O>::tensor_shift(const Operation& op, unsigned lane, std::uint32
   }
 }
 
+/// Words of 32 rows at once, for a domain that offers it; false: element by element, which also
+/// names what is wrong.
+template <class D, class O>
+bool Machine<D, O>::tensor_words(Block& from, Lanes& lanes, const SharedMatrix& matrix, unsigned es,
+                                 unsigned rows, unsigned first_cell, unsigned bytes,
+                                 std::vector<std::uint64_t>& units) {
+  if constexpr (requires {
+                  d_.read_all(lanes, std::span<const Slot>{}, Locations{}, 4u, false, 0u);
+                }) {
+    for (unsigned row = 0; row < rows;) {
+      unsigned lane = (first_cell + row) % lane_count,
+               count = std::min(lane_count - lane, rows - row);
+      Mask mask = (count == lane_count ? every_lane : (Mask{1} << count) - 1) << lane;
+      for (unsigned byte = 0; byte < bytes; byte += 16) {  // These lie side by side.
+        Locations at;
+        for (unsigned i = 0; i < count; ++i) {
+          std::uint64_t offset =
+              matrix.at(row + i, byte / es, es, false) - run_.shared_base;
+          if (offset >= shared_bytes_ || shared_bytes_ - offset < 16) return false;
+          at[lane + i].region = &*from.shared;
+          at[lane + i].offset = offset;
+          if constexpr (O::active)
+            if (units.empty() || units.back() != offset / 16) units.push_back(offset / 16);
+        }
+        std::array<Slot, 4> words;
+        for (unsigned w = 0; w < 4; ++w)
+          words[w] = {operand_cell(first_cell, row, byte + 4 * w).place, 4};
+        if (!d_.read_all(lanes, std::span<const Slot>(words), at, 4, false, mask)) return false;
+      }
+      row += count;
+    }
+    return true;
+  } else {
+    return false;
+  }
+}
+
 }  // namespace lathe::ptx

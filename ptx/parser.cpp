@@ -2,7 +2,6 @@
 
 #include "ptx/parser.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace lathe::ptx {
@@ -30,11 +29,6 @@ bool is_linkage(const Token& token) {
 
 }  // namespace
 
-void Parser::advance() {
-  last_end_ = token_.span.end;
-  token_ = lexer_.next();
-}
-
 bool Parser::complain_at(const Span& span, std::string what, std::string remedy) {
   if (!stopped())
     errors_.push_back(
@@ -45,12 +39,6 @@ bool Parser::complain_at(const Span& span, std::string what, std::string remedy)
 bool Parser::complain(std::string expected, std::string remedy) {
   return complain_at(token_.span, "found " + found(token_) + " where " + expected + " is expected",
                      std::move(remedy));
-}
-
-bool Parser::take(char punct) {
-  if (!token_.is(punct)) return false;
-  advance();
-  return true;
 }
 
 bool Parser::expect(char punct, std::string_view where) {
@@ -70,9 +58,7 @@ bool Parser::exhausted(std::size_t limit, std::string_view what) {
   return false;
 }
 
-bool Parser::count_part() {
-  return ++parts_ <= parts_max || exhausted(parts_max, "statements and operands");
-}
+bool Parser::too_many_parts() { return exhausted(parts_max, "statements and operands"); }
 
 bool Parser::count_statement() {
   return ++statements_ <= statements_max || exhausted(statements_max, "statements");
@@ -86,14 +72,6 @@ void Parser::recover() {
     if (token_.is('{')) ++depth;
     if (token_.is('}') && depth-- == 0) return;
   }
-}
-
-Span Parser::from(const Span& begin) const {
-  return {begin.begin, std::max(begin.begin, last_end_), begin.line, begin.column};
-}
-
-std::string_view Parser::text_of(const Span& span) const {
-  return std::string_view(*module_.text).substr(span.begin, span.end - span.begin);
 }
 
 void Parser::run() {

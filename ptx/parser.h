@@ -3,6 +3,8 @@
 // The parser behind ptx::parse: one pass, one word ahead, ranges of the text and no copies. It goes
 // on after a complaint at the next semicolon and stops at the twentieth.
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -45,19 +47,31 @@ class Parser {
 
  private:
   // Words and complaints.
-  void advance();
+  void advance() {
+    last_end_ = token_.span.end;
+    lexer_.next(token_);
+  }
   bool complain(std::string expected, std::string remedy = {});
   bool complain_at(const Span& span, std::string what, std::string remedy);
   bool expect(char punct, std::string_view where);
-  bool take(char punct);
-  bool count_part();
+  bool take(char punct) {
+    if (!token_.is(punct)) return false;
+    advance();
+    return true;
+  }
+  bool count_part() { return ++parts_ <= parts_max || too_many_parts(); }
+  bool too_many_parts();
   bool count_statement();
   bool exhausted(std::size_t limit, std::string_view what);
   void recover();
   bool stopped() const { return stopped_ || errors_.size() >= errors_max; }
   bool at_end() const { return token_.kind == Token::Kind::end; }
-  Span from(const Span& begin) const;
-  std::string_view text_of(const Span& span) const;
+  Span from(const Span& begin) const {
+    return {begin.begin, std::max(begin.begin, last_end_), begin.line, begin.column};
+  }
+  std::string_view text_of(const Span& span) const {
+    return {module_.text->data() + span.begin, span.end - span.begin};
+  }
 
   // The file.
   bool top_level();
@@ -119,7 +133,8 @@ class Parser {
   bool in_call_ = false;
   std::uint32_t scopes_ = 0;  // How many a function opened so far.
   std::vector<std::uint32_t> open_scopes_;
-  std::unordered_set<std::string_view> defined_;  // Functions.
+  std::array<std::string_view, modifiers_max> modifiers_;  // Of the instruction.
+  std::unordered_set<std::string_view> defined_;           // Functions.
 };
 
 }  // namespace lathe::ptx

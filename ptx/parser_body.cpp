@@ -96,13 +96,13 @@ bool Parser::instruction(Function& function, Instruction instruction, const Span
                        "found `" + std::string(instruction.opcode.substr(0, 40)) +
                            "` where an instruction is expected",
                        "a register stands after an opcode");
-  while (token_.kind == Token::Kind::dot) {
-    if (instruction.modifiers.size() == modifiers_max)
+  std::size_t count = 0;
+  for (; token_.kind == Token::Kind::dot; advance()) {
+    if (count == modifiers_max)
       return complain("at most " + std::to_string(modifiers_max) + " modifiers");
-    if (instruction.modifiers.empty()) instruction.modifiers.reserve(4);
-    instruction.modifiers.push_back(token_.text.substr(1));
-    advance();
+    modifiers_[count++] = {token_.text.data() + 1, token_.text.size() - 1};
   }
+  instruction.modifiers.assign(modifiers_.data(), modifiers_.data() + count);
   instruction.opcode_span = from(instruction.opcode_span);
   if (!token_.is(';') && !instruction_operands(instruction)) return false;
   if (!take(';'))

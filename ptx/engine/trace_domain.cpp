@@ -398,9 +398,9 @@ bool TraceDomain::multiply_tile(Lanes& lanes, const TileMma& tile) {
     for (unsigned i = 0; i < count; ++i)
       note_operand(lanes, corner.place + i * register_stride, 4, rows << corner.lane, which + i);
   };
-  constexpr Mask sixteen = 0xFFFF, eight = 0xFF;
+  constexpr Mask sixteen = 0xFFFF;
   note(tile.a, tile.words, sixteen, 0);
-  note(tile.b, tile.words, eight, tile.words);
+  note(tile.b, tile.words, every_lane >> (lane_count - mma.n), tile.words);
   if (!mma.without_c) note(tile.d, mma.n, sixteen, 2 * tile.words);
   for (unsigned i = 0; i < mma.n; ++i)
     lose(lanes, tile.d.place + i * register_stride, 4, sixteen << tile.d.lane);
