@@ -148,7 +148,7 @@ struct WideMma {
   std::span<const Spot> d_registers, a_registers;
 };
 
-/// Sixteen rows by eight columns of tensor memory's file, where a row of A and of D, and a column
+/// Sixteen rows by 8 to 32 columns of tensor memory's file: a row of A and of D, and a column
 /// of B, is a lane: registers follow one another, each a word further to the right. A domain may
 /// offer multiply_tile(lanes, tile), which answers whether it carried it out.
 struct TileMma {
@@ -159,7 +159,7 @@ struct TileMma {
   Corner a, b, d;      // C lies where D does.
   Mma product;         // Without cells.
   unsigned words = 0;  // Registers of A and of B.
-  /// From the corners: m * k, k * n, m * n, row-major.
+  /// From the corners, of eight columns: m * k, k * 8, m * 8, row-major.
   std::span<const std::uint16_t> a_offsets, b_offsets, d_offsets;
 };
 

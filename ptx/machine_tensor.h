@@ -429,8 +429,7 @@ bool Machine<D, O>::tensor_words(Block& from, Lanes& lanes, const SharedMatrix& 
       for (unsigned byte = 0; byte < bytes; byte += 16) {  // These lie side by side.
         Locations at;
         for (unsigned i = 0; i < count; ++i) {
-          std::uint64_t offset =
-              matrix.at(row + i, byte / es, es, false) - run_.shared_base;
+          std::uint64_t offset = matrix.at(row + i, byte / es, es, false) - run_.shared_base;
           if (offset >= shared_bytes_ || shared_bytes_ - offset < 16) return false;
           at[lane + i].region = &*from.shared;
           at[lane + i].offset = offset;
