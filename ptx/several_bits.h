@@ -65,8 +65,11 @@ class SeveralBits {
   void carry_out(Rule<Bits> rule, Lanes& lanes, const Operation& op, Mask active) {
     unsigned width = result_bytes_[static_cast<std::size_t>(&op - operations_)];
     std::array<Spot, 4> from{op.places[1], op.places[2], op.places[3], op.places[4]};
-    over(lanes, {op.places[0], width, active == every_lane}, from,
-         [&](Bits::Lanes& one) __attribute__((always_inline)) { rule(bits_, one, op, active); });
+    over(
+        lanes, {op.places[0], width, active == every_lane},
+        from, [&](Bits::Lanes & one) __attribute__((always_inline)) {
+          rule(bits_, one, op, active);
+        });
   }
   /// What is computed outside of rows: `use(domain, registers)` for each run.
   template <class Touched, class Use>
@@ -112,9 +115,8 @@ class SeveralBits {
   }
   bool copy_lanes(Lanes& lanes, Spot to, Spot from,
                   const std::array<std::uint8_t, lane_count>& lane, Mask mask) {
-    return over(lanes, {to, 4, mask == every_lane}, std::array{from}, [&](Bits::Lanes& one) {
-      return bits_.copy_lanes(one, to, from, lane, mask);
-    });
+    return over(lanes, {to, 4, mask == every_lane}, std::array{from},
+                [&](Bits::Lanes& one) { return bits_.copy_lanes(one, to, from, lane, mask); });
   }
   bool copy_part(Lanes& lanes, Cell to, Cell from, unsigned bytes, Mask mask) {
     return over(lanes, {to.place, to.width, bytes == to.width && mask == every_lane},
@@ -228,7 +230,9 @@ class SeveralBits {
       if (ask(i) != first) part();
     return first;
   }
-  static bool in_first(const Lanes& lanes, Spot place) { return lanes.held[place / 64] > everywhere; }
+  static bool in_first(const Lanes& lanes, Spot place) {
+    return lanes.held[place / 64] > everywhere;
+  }
   static const Bits::Lanes& source(const Lanes& lanes, std::size_t i, Spot place) {
     return lanes.of[in_first(lanes, place) ? 0 : i];
   }
@@ -283,8 +287,8 @@ class SeveralBits {
   template <class Places>
   static auto places_of(const Places& at, std::size_t i) {
     if constexpr (InCommon<Places>) {
-      return CommonPlace<Bits::Region>{&at.region->run(i), at.begin,  at.where, at.space,
-                                       at.buffer,          at.rank,   at.reach};
+      return CommonPlace<Bits::Region>{&at.region->run(i), at.begin, at.where, at.space,
+                                       at.buffer,          at.rank,  at.reach};
     } else {
       std::array<Place, lane_count> out;
       for (unsigned lane = 0; lane < lane_count; ++lane)

@@ -178,9 +178,9 @@ Replayed Replay::blank(const Inputs& inputs) const {
 Replay::Memory Replay::memory_of(const Inputs& inputs, Replayed& part) const {
   Memory memory;
   for (std::size_t i = 0; i < sides_->contract->tensors.size(); ++i)
-    memory.push_back(reinterpret_cast<std::byte*>(
-        sides_->contract->tensors[i].role == Role::input ? inputs[i].bytes.get()
-                                                         : part.bytes[i].data()));
+    memory.push_back(reinterpret_cast<std::byte*>(sides_->contract->tensors[i].role == Role::input
+                                                      ? inputs[i].bytes.get()
+                                                      : part.bytes[i].data()));
   return memory;
 }
 

@@ -66,9 +66,9 @@ class Replay {
   }
   /// Of an input, all of whose runs have ended well: the whole that they are parts of.
   void begin_whole(const Digest& whole) { whole_ = whole; }
-  /// Inputs of the same seed that the same blocks will be run on after the one in use, and the whole
-  /// that those runs are parts of: as many of them as memory allows are run at once, and what the
-  /// others give is there when they are asked for.
+  /// Inputs of the same seed that the same blocks will be run on after the one in use, and the
+  /// whole that those runs are parts of: as many of them as memory allows are run at once, and what
+  /// the others give is there when they are asked for.
   struct Following {
     InputClass input_class = InputClass::declared;
     Digest whole;

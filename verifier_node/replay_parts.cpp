@@ -146,8 +146,8 @@ Replayed Replay::run_until_made(Blocks blocks, const How& how,
   }
 }
 
-void Replay::run_part(Blocks blocks, Blocks before, const How& how,
-                      std::optional<Replayed>& so_far, std::vector<Beside>& beside) {
+void Replay::run_part(Blocks blocks, Blocks before, const How& how, std::optional<Replayed>& so_far,
+                      std::vector<Beside>& beside) {
   Digest name;
   if (journal_ != nullptr) {
     name = name_of_part(blocks, before, how, class_);
@@ -159,8 +159,7 @@ void Replay::run_part(Blocks blocks, Blocks before, const How& how,
   if (beside.empty() || !run_beside(blocks, how, so_far, beside, part, others, steps))
     part = run_until_made(blocks, how, so_far, steps);
   ran_[static_cast<std::size_t>(how.side)] = true;
-  if (journal_ != nullptr && !part.trap && part.races.empty())
-    note_part(name, whole_, part, steps);
+  if (journal_ != nullptr && !part.trap && part.races.empty()) note_part(name, whole_, part, steps);
   join(so_far, std::move(part));
   for (std::size_t i = 0; i < beside.size(); ++i) {
     if (journal_ != nullptr)

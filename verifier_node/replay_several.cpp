@@ -39,9 +39,8 @@ std::size_t Replay::runs_at_once() const {
 /// Whether the pages that a run will touch are there, as far as can be told.
 bool Replay::likely_made(Side side) const {
   return side == Side::candidate || ran_[static_cast<std::size_t>(side)] ||
-         std::all_of(inputs_.begin(), inputs_.end(), [](const Input& input) {
-           return input.whole || input.bytes == nullptr;
-         });
+         std::all_of(inputs_.begin(), inputs_.end(),
+                     [](const Input& input) { return input.whole || input.bytes == nullptr; });
 }
 
 /// The inputs that follow on which these blocks are run at once with the one in use.
@@ -75,11 +74,9 @@ std::optional<std::uint64_t> Replay::run_at_once(Blocks blocks, const How& how,
                                                  std::vector<Replayed*> parts,
                                                  const std::vector<const Inputs*>& inputs) {
   std::vector<Memory> memory;
-  for (std::size_t i = 0; i < parts.size(); ++i)
-    memory.push_back(memory_of(*inputs[i], *parts[i]));
+  for (std::size_t i = 0; i < parts.size(); ++i) memory.push_back(memory_of(*inputs[i], *parts[i]));
   ptx::FootprintObserver footprint = footprint_of(*parts.front());
-  std::optional<std::uint64_t> steps =
-      ptx::emulate_several(run_of(how), memory, blocks, footprint);
+  std::optional<std::uint64_t> steps = ptx::emulate_several(run_of(how), memory, blocks, footprint);
   take_pages(footprint);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     parts[i]->steps = steps.value_or(0);
@@ -105,8 +102,7 @@ bool Replay::run_beside(Blocks blocks, const How& how, const std::optional<Repla
   }
   for (;;) {
     bool made = static_cast<bool>(fill_touched());
-    for (Beside& other : beside)
-      made = made && fill(*other.inputs, other.which.input_class, true);
+    for (Beside& other : beside) made = made && fill(*other.inputs, other.which.input_class, true);
     if (!made) return beside.clear(), done;
     std::vector<Replayed*> parts;
     std::vector<const Inputs*> inputs;

@@ -223,9 +223,8 @@ Result<Done> Verifier::stress() {
     tell(plan_.runs, i, classes.size());
     bool first = classes[i] == InputClass::declared;
     std::span<const InputClass> following = std::span(classes).subspan(i + 1);
-    Result<bool> goes_on =
-        stress_class(classes[i], first ? all : few,
-                     first && !alike ? std::span<const InputClass>{} : following);
+    Result<bool> goes_on = stress_class(
+        classes[i], first ? all : few, first && !alike ? std::span<const InputClass>{} : following);
     if (!goes_on) return goes_on.error();
     if (!*goes_on) return Done{};
   }

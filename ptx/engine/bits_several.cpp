@@ -106,8 +106,7 @@ void SeveralBits::multiply(Lanes& lanes, const Mma& mma) {
   }
   if (mma.order != nullptr) {
     const FragmentShape& shape = mma.order->shape;
-    unsigned count =
-        shape.d_registers + shape.a_registers + shape.b_registers + shape.c_registers;
+    unsigned count = shape.d_registers + shape.a_registers + shape.b_registers + shape.c_registers;
     for (unsigned i = 0; i < count; ++i) spread(lanes, mma.registers[i]);
   } else {
     reads(mma.a, mma.m * mma.k);

@@ -60,12 +60,13 @@ TEST_CASE("runs whose control does not ask for data go at once") {
 }
 
 TEST_CASE("tensor cores and ldmatrix go at once") {
-  CHECK(at_once(load + "mov.f32 %f1, 0f00000000;\n"
-                       "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f2, %f3, %f4, %f5}, "
-                       "{%r1, %r1, %r1, %r1}, {%r1, %r1}, {%f1, %f1, %f1, %f1};\n"
-                       "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f2, %f3, %f4, %f5}, "
-                       "{%r1, %r1, %tid, %r1}, {%r1, %r1}, {%f2, %f3, %f4, %f1};\n"
-                       "mov.b32 %r1, %f2;" +
+  CHECK(at_once(load +
+                "mov.f32 %f1, 0f00000000;\n"
+                "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f2, %f3, %f4, %f5}, "
+                "{%r1, %r1, %r1, %r1}, {%r1, %r1}, {%f1, %f1, %f1, %f1};\n"
+                "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f2, %f3, %f4, %f5}, "
+                "{%r1, %r1, %tid, %r1}, {%r1, %r1}, {%f2, %f3, %f4, %f1};\n"
+                "mov.b32 %r1, %f2;" +
                 store));
   CHECK(at_once(load +
                 ".shared .align 16 .b8 buffer[128];\nmov.u32 %r2, buffer;\nshl.b32 %r3, %tid, 2;\n"
