@@ -31,4 +31,19 @@ LATHE_EMULATE(FootprintAndCost)
 
 #undef LATHE_EMULATE
 
+namespace engine_avx2 {
+std::optional<std::uint64_t> emulate_several(const Run& run,
+                                             std::span<const std::vector<std::byte*>> memory,
+                                             std::span<const std::uint64_t> blocks,
+                                             FootprintObserver& footprint);
+}
+
+std::optional<std::uint64_t> emulate_several(const Run& run,
+                                             std::span<const std::vector<std::byte*>> memory,
+                                             std::span<const std::uint64_t> blocks,
+                                             FootprintObserver& footprint) {
+  if (engine_variant() != "avx2") return std::nullopt;
+  return engine_avx2::emulate_several(run, memory, blocks, footprint);
+}
+
 }  // namespace lathe::ptx

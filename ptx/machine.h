@@ -21,6 +21,7 @@
 #include "ptx/machine_wide.h"
 #include "ptx/rules.h"
 #include "ptx/run.h"
+#include "ptx/several.h"
 #include "ptx/shared_matrix.h"
 #include "ptx/tensor_map.h"
 #include "ptx/window.h"

@@ -8,10 +8,9 @@
 namespace lathe::ptx {
 
 /// The new value of one lane's location, from places: 1 the old, 2 the result, 3 and 4 the sources.
-template <class D, class O>
-template <Type T>
-void Machine<D, O>::combine(Lanes& lanes, const Operation& op, unsigned lane, bool flush) {
-  auto get = [&](std::size_t i) { return detail::load_value<D, T>(d_, lanes, op.places[i], lane); };
+template <Type T, class D, class Lanes>
+void combine_values(D& d, Lanes& lanes, const Operation& op, unsigned lane, bool flush) {
+  auto get = [&](std::size_t i) { return detail::load_value<D, T>(d, lanes, op.places[i], lane); };
   auto old = get(1), b = get(3), result = b;
   if constexpr (is_integer(T)) {
     // clang-format off
@@ -48,15 +47,26 @@ void Machine<D, O>::combine(Lanes& lanes, const Operation& op, unsigned lane, bo
     if (op.mode == Mode::min) result = minimum(form, old, b);
     if (op.mode == Mode::max) result = maximum(form, old, b);
   }
-  detail::store_value<D, T>(d_, lanes, op.places[2], lane, result);
+  detail::store_value<D, T>(d, lanes, op.places[2], lane, result);
+}
+
+template <class D, class O>
+template <Type T>
+void Machine<D, O>::combine(Lanes& lanes, const Operation& op, unsigned lane, bool flush) {
+  const std::array<Spot, 4> touched{op.places[1], op.places[2], op.places[3], op.places[4]};
+  for_each_run(d_, lanes, touched,
+               [&](auto& d, auto& one) { combine_values<T>(d, one, op, lane, flush); });
 }
 
 template <class D, class O>
 void Machine<D, O>::combine(Lanes& lanes, const Operation& op, unsigned lane, bool flush) {
   combine_by_type(lanes, op, lane, flush);
   const std::array<Spot, 4> sources{op.places[1], op.places[3], op.places[4], op.places[4]};
-  d_.settle(lanes, Definedness::all, op.places[2], cell_bytes(op.form.type), sources.data(),
-            Mask{1} << lane);
+  const std::array<Spot, 4> touched{op.places[1], op.places[2], op.places[3], op.places[4]};
+  for_each_run(d_, lanes, touched, [&](auto& d, auto& one) {
+    d.settle(one, Definedness::all, op.places[2], cell_bytes(op.form.type), sources.data(),
+             Mask{1} << lane);
+  });
 }
 
 template <class D, class O>

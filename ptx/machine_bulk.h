@@ -245,9 +245,12 @@ void Machine<D, O>::round_piece(const BulkCopy& copy, const Piece& piece, Region
   Lanes& lanes = warps_[copy.warp].lanes;
   for (unsigned i = 0; i < piece.bytes; i += bytes) {
     d_.read(shared, piece.shared + i, lanes, cell, bytes);
-    auto value = detail::load_value<D, Type::f32>(d_, lanes, place, copy.lane);
-    detail::store_value<D, Type::tf32>(d_, lanes, place, copy.lane,
-                                       convert<Type::tf32>(form, value));
+    for_each_run(d_, lanes, std::array{place}, [&](auto& d, auto& one) {
+      using Each = std::remove_reference_t<decltype(d)>;
+      auto value = detail::load_value<Each, Type::f32>(d, one, place, copy.lane);
+      detail::store_value<Each, Type::tf32>(d, one, place, copy.lane,
+                                            convert<Type::tf32>(form, value));
+    });
     d_.write(shared, piece.shared + i, lanes, cell, bytes);
   }
 }

@@ -103,12 +103,17 @@ void Machine<D, O>::permute(Warp& warp, const Operation& op, Mask active) {
   Slot stage{op.places[0], 4}, a{op.places[1], 4}, b{op.places[2], 4}, c{op.places[3], 4};
   Addresses selectors{};
   if (!controls(warp.lanes, c, active, op, "the selector of prmt", selectors)) return;
-  if constexpr (requires { d_.exact_all(warp.lanes, Spot{}, 4u, active, selectors); }) {
+  auto permuted = [&](std::uint64_t x, std::uint64_t y, unsigned lane) {
+    return functions::permuted(x, y, prmt_selector(op.mode, selectors[lane]));
+  };
+  if constexpr (requires { d_.put_from_two(warp.lanes, Spot{}, 0u, 0u, active, permuted); }) {
+    if (d_.put_from_two(warp.lanes, op.fixed[0].place, a.place, b.place, active, permuted)) return;
+  } else if constexpr (requires { d_.exact_all(warp.lanes, Spot{}, 4u, active, selectors); }) {
     Addresses x{}, y{};
     if (d_.exact_all(warp.lanes, a.place, 4, active, x) &&
         d_.exact_all(warp.lanes, b.place, 4, active, y)) {
       for (unsigned lane = 0; lane < lane_count; ++lane)
-        x[lane] = functions::permuted(x[lane], y[lane], prmt_selector(op.mode, selectors[lane]));
+        x[lane] = permuted(x[lane], y[lane], lane);
       return d_.put_lanes(warp.lanes, op.fixed[0].place, x, active);
     }
   }
@@ -234,20 +239,20 @@ void Machine<D, O>::match(Warp& warp, const Operation& op, Mask active) {
   if (op.fixed[1].present()) put_all(warp, op.fixed[1], all ? 1 : 0, active);
 }
 
-template <class D, class O>
-template <Type T>
-void Machine<D, O>::reduce_as(Warp& warp, const Operation& op, Mask active) {
+/// Of one run's registers; `floats_unset`: whoever has no data has no floats.
+template <Type T, class D, class Lanes>
+void reduce_lanes(D& d, Lanes& lanes, const Operation& op, Mask active, bool floats_unset) {
   Form form = op.form;
-  if constexpr (NotesControl<D>) d_.note_operand(warp.lanes, op.places[1], 4, active, 0);
+  auto first = static_cast<unsigned>(std::countr_zero(active));
   auto value = [&](unsigned lane) {
-    return detail::load_value<D, T>(d_, warp.lanes, op.places[1], lane);
+    return detail::load_value<D, T>(d, lanes, op.places[1], lane);
   };
-  auto result = value(first_lane(active));
+  auto result = value(first);
   if constexpr (T == Type::f32) {
     if (form.has(Flag::abs)) result = absolute(form, result);
     if constexpr (D::vectorises) result = minimum(form, result, result);  // A canonical NaN.
   }
-  for (unsigned lane = first_lane(active) + 1; lane < lane_count; ++lane) {
+  for (unsigned lane = first + 1; lane < lane_count; ++lane) {
     if ((active >> lane & 1) == 0) continue;
     auto next = value(lane);
     if constexpr (T == Type::f32) {
@@ -265,20 +270,29 @@ void Machine<D, O>::reduce_as(Warp& warp, const Operation& op, Mask active) {
       // clang-format on
     }
   }
-  bool unset = NotesControl<D> && T == Type::f32;  // To it all floats are data.
-  if constexpr (requires { d_.unset(warp.lanes, Cell{}, 4u); })
+  bool unset = floats_unset && T == Type::f32;
+  if constexpr (requires { d.unset(lanes, Cell{}, 4u); })
     for (unsigned lane = 0; lane < lane_count; ++lane)
-      unset |=
-          (active >> lane & 1) != 0 && !d_.exact(warp.lanes, Slot{op.places[1], 4}.cell(lane), 4);
+      unset |= (active >> lane & 1) != 0 && !d.exact(lanes, Slot{op.places[1], 4}.cell(lane), 4);
   for (unsigned lane = 0; lane < lane_count; ++lane) {
     if ((active >> lane & 1) == 0) continue;
     Cell stage = Slot{op.places[0], 4}.cell(lane);
-    d_.put(warp.lanes, stage, 4, 0);
-    detail::store_value<D, T>(d_, warp.lanes, op.places[0], lane, result);
-    if constexpr (requires { d_.unset(warp.lanes, Cell{}, 4u); })
-      if (unset) d_.unset(warp.lanes, stage, 4);  // One undefined value is enough.
-    d_.copy(warp.lanes, op.fixed[0].cell(lane), warp.lanes, stage, 4);
+    d.put(lanes, stage, 4, 0);
+    detail::store_value<D, T>(d, lanes, op.places[0], lane, result);
+    if constexpr (requires { d.unset(lanes, Cell{}, 4u); })
+      if (unset) d.unset(lanes, stage, 4);  // One undefined value is enough.
+    d.copy(lanes, op.fixed[0].cell(lane), lanes, stage, 4);
   }
+}
+
+template <class D, class O>
+template <Type T>
+void Machine<D, O>::reduce_as(Warp& warp, const Operation& op, Mask active) {
+  if constexpr (NotesControl<D>) d_.note_operand(warp.lanes, op.places[1], 4, active, 0);
+  const std::array<Spot, 3> touched{op.places[0], op.places[1], op.fixed[0].place};
+  for_each_run(d_, warp.lanes, touched, [&](auto& d, auto& lanes) {
+    reduce_lanes<T>(d, lanes, op, active, NotesControl<D>);
+  });
 }
 
 template <class D, class O>

@@ -112,6 +112,11 @@ std::optional<std::string> Journal::find(const Digest& name) {
   return found->second.bytes;
 }
 
+bool Journal::knows(const Digest& name) const {
+  std::lock_guard<std::mutex> guard(lock_);
+  return units_.contains(name);
+}
+
 void Journal::note(const Unit& unit) {
   std::lock_guard<std::mutex> guard(lock_);
   std::uint64_t size = unit.bytes.size();

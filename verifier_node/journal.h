@@ -58,6 +58,8 @@ class Journal {
   Result<Done> take(std::string_view journal);
   /// What came of the unit, where it is known.
   std::optional<std::string> find(const Digest& name);
+  /// Whether it is known, to an earlier process or to this one.
+  bool knows(const Digest& name) const;
   void note(const Unit& unit);
 
   /// Units that were found, and so not done again.

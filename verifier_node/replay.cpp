@@ -35,17 +35,13 @@ std::shared_ptr<char> zeros(std::size_t bytes) {
 
 }  // namespace
 
-/// Whatever is read is made when it is: large tensors are read in few places. What may be an
-/// address is made at once.
-Result<Done> Replay::use_inputs(InputClass input_class, std::uint64_t seed) {
-  if (ready_ && class_ == input_class && seed_ == seed) return Done{};
-  inputs_.resize(sides_->contract->tensors.size());
-  class_ = input_class;
-  seed_ = seed;
-  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+/// Of tensors that are read, none of whose pages are made.
+void Replay::prepare(Inputs& inputs) const {
+  inputs.resize(sides_->contract->tensors.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Tensor& tensor = sides_->contract->tensors[i];
     if (tensor.role != Role::input && tensor.role != Role::inout) continue;
-    Input& input = inputs_[i];
+    Input& input = inputs[i];
     std::size_t pages = (tensor.span_bytes() + page_bytes - 1) / page_bytes;
     if (!input.bytes) input.bytes = zeros(tensor.span_bytes());
     input.size = tensor.span_bytes();
@@ -53,6 +49,22 @@ Result<Done> Replay::use_inputs(InputClass input_class, std::uint64_t seed) {
     input.whole = !carried_as_numbers(tensor) || input.size <= made_whole_max;
     if (input.whole) input.touched.assign(pages, 1);
     input.pages.assign(pages, 0);
+  }
+}
+
+/// Whatever is read is made when it is: large tensors are read in few places. What may be an
+/// address is made at once.
+Result<Done> Replay::use_inputs(InputClass input_class, std::uint64_t seed) {
+  if (ready_ && class_ == input_class && seed_ == seed) return Done{};
+  if (seed_ != seed) others_.clear(), beforehand_.clear();
+  class_ = input_class;
+  seed_ = seed;
+  if (auto made = others_.extract(input_class); !made.empty()) {
+    for (std::size_t i = 0; i < inputs_.size(); ++i)
+      made.mapped()[i].touched = std::move(inputs_[i].touched);
+    inputs_ = std::move(made.mapped());
+  } else {
+    prepare(inputs_);
   }
   ready_ = true;
   // The others may be kept.
@@ -63,23 +75,25 @@ Result<Done> Replay::use_inputs(InputClass input_class, std::uint64_t seed) {
 
 /// Makes the pages that a run has touched, of all tensors or of those that are made at once; says
 /// how many were missing.
-Result<std::uint64_t> Replay::fill_touched(bool all_tensors) {
+Result<std::uint64_t> Replay::fill(Inputs& inputs, InputClass input_class, bool all_tensors) {
   std::uint64_t made = 0;
-  for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    Input& input = inputs_[i];
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    Input& input = inputs[i];
+    const std::vector<std::uint8_t>& touched = inputs_[i].touched;
     if (!all_tensors && !input.whole) continue;
     std::uint64_t bits = bits_of(sides_->contract->tensors[i].dtype);
     std::uint64_t each = page_bytes * 8 / bits, all = input.size * 8 / bits;
     for (std::size_t page = 0; page < input.pages.size();) {
       std::size_t end = page;
-      while (end < input.pages.size() && input.touched[end] != 0 && input.pages[end] == 0)
+      while (end < input.pages.size() && touched[end] != 0 && input.pages[end] == 0)
         input.pages[end++] = 1;
       if (end == page) {
         ++page;
         continue;
       }
       std::uint64_t first = page * each, count = std::min(all, end * each) - first;
-      Result<std::string> part = make_input_part(*sides_->contract, i, class_, seed_, first, count);
+      Result<std::string> part =
+          make_input_part(*sides_->contract, i, input_class, seed_, first, count);
       if (!part) return part.error();
       std::memcpy(input.bytes.get() + page * page_bytes, part->data(), part->size());
       made += end - page;
@@ -103,15 +117,15 @@ std::vector<Replayed::Made> Replay::made_inputs() const {
 }
 
 /// The candidate is likely to read the same.
-void Replay::take_inputs(const std::vector<Replayed::Made>& inputs) {
+void Replay::take_inputs(Inputs& into, const std::vector<Replayed::Made>& inputs) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    Input& input = inputs_[i];
+    Input& input = into[i];
     const char* from = inputs[i].bytes.data();
     for (std::size_t page = 0; page < inputs[i].pages.size(); ++page) {
       if (inputs[i].pages[page] == 0) continue;
       std::size_t bytes = std::min<std::size_t>(page_bytes, input.size - page * page_bytes);
       std::memcpy(input.bytes.get() + page * page_bytes, from, bytes);
-      input.pages[page] = input.touched[page] = 1;
+      input.pages[page] = inputs_[i].touched[page] = 1;
       from += bytes;
     }
   }
@@ -121,7 +135,7 @@ std::shared_ptr<const Replayed> Replay::run_reference(const std::vector<std::uin
   if (kept_ == nullptr) return std::make_shared<Replayed>(run(Side::reference, blocks));
   Digest name = name_of_input(reference_, static_cast<unsigned>(class_), seed_, blocks);
   if (std::shared_ptr<const Replayed> known = kept_->run(name)) {
-    take_inputs(known->inputs);
+    take_inputs(inputs_, known->inputs);
     return known;
   }
   auto made = std::make_shared<Replayed>(run(Side::reference, blocks));
@@ -146,12 +160,12 @@ std::shared_ptr<const Replayed> Replay::run_candidate(
 }
 
 /// Memory as it is before any block.
-Replayed Replay::blank() const {
+Replayed Replay::blank(const Inputs& inputs) const {
   Replayed out;
   for (std::size_t i = 0; i < sides_->contract->tensors.size(); ++i) {
     const Tensor& tensor = sides_->contract->tensors[i];
     bool changes = tensor.role == Role::inout, writes = tensor.role != Role::input;
-    out.bytes.push_back(changes  ? std::string(inputs_[i].bytes.get(), inputs_[i].size)
+    out.bytes.push_back(changes  ? std::string(inputs[i].bytes.get(), inputs[i].size)
                         : writes ? std::string(tensor.span_bytes(), '\xA5')
                                  : std::string());
     out.written.emplace_back(writes ? tensor.span_bytes() : 0, '\0');
@@ -159,33 +173,53 @@ Replayed Replay::blank() const {
   return out;
 }
 
-/// One run on what is there of the inputs, over the memory of `part`; marks the pages that it
-/// touched.
-void Replay::run_once(Blocks blocks, const How& how, Replayed& part) {
-  std::size_t count = sides_->contract->tensors.size();
-  std::vector<std::byte*> memory;
+/// Where buffers lie in a run over the memory of `part`. The machine never stores into one that is
+/// not writable.
+Replay::Memory Replay::memory_of(const Inputs& inputs, Replayed& part) const {
+  Memory memory;
+  for (std::size_t i = 0; i < sides_->contract->tensors.size(); ++i)
+    memory.push_back(reinterpret_cast<std::byte*>(sides_->contract->tensors[i].role == Role::input
+                                                      ? inputs[i].bytes.get()
+                                                      : part.bytes[i].data()));
+  return memory;
+}
+
+ptx::FootprintObserver Replay::footprint_of(Replayed& part) const {
   ptx::FootprintObserver footprint;
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < sides_->contract->tensors.size(); ++i) {
     const Tensor& tensor = sides_->contract->tensors[i];
     ptx::FootprintObserver::Marks marks;
     marks.address = sides_->buffers[i].address;
     marks.pages.resize(tensor.span_bytes() / ptx::FootprintObserver::page_bytes + 2);
-    if (tensor.role == Role::input) {
-      // The machine never stores into a buffer that is not writable.
-      memory.push_back(reinterpret_cast<std::byte*>(inputs_[i].bytes.get()));
-    } else {
+    if (tensor.role != Role::input)
       marks.written = reinterpret_cast<std::uint8_t*>(part.written[i].data());
-      memory.push_back(reinterpret_cast<std::byte*>(part.bytes[i].data()));
-    }
     footprint.buffers.push_back(std::move(marks));
   }
-  ptx::Run run{sides_->at(how.side).program,
-               sides_->shape(how.side),
-               sides_->buffers,
-               std::as_bytes(std::span(sides_->parameters)),
-               1024,
-               how.schedule,
-               how.steps_max};
+  return footprint;
+}
+
+ptx::Run Replay::run_of(const How& how) const {
+  return {sides_->at(how.side).program,
+          sides_->shape(how.side),
+          sides_->buffers,
+          std::as_bytes(std::span(sides_->parameters)),
+          1024,
+          how.schedule,
+          how.steps_max};
+}
+
+/// Marks the pages that a run touched.
+void Replay::take_pages(const ptx::FootprintObserver& footprint) {
+  for (std::size_t i = 0; i < inputs_.size(); ++i)
+    for (std::size_t page = 0; page < inputs_[i].pages.size(); ++page)
+      inputs_[i].touched[page] |= footprint.buffers[i].pages[page];
+}
+
+/// One run on what is there of the inputs, over the memory of `part`.
+void Replay::run_once(Blocks blocks, const How& how, Replayed& part) {
+  Memory memory = memory_of(inputs_, part);
+  ptx::FootprintObserver footprint = footprint_of(part);
+  ptx::Run run = run_of(how);
   ptx::BitsEnd end;
   if (how.watch_order) {
     std::vector<bool> writable;
@@ -200,9 +234,7 @@ void Replay::run_once(Blocks blocks, const How& how, Replayed& part) {
   }
   part.trap = end.trap;
   part.steps = end.steps;
-  for (std::size_t i = 0; i < count; ++i)
-    for (std::size_t page = 0; page < inputs_[i].pages.size(); ++page)
-      inputs_[i].touched[page] |= footprint.buffers[i].pages[page];
+  take_pages(footprint);
 }
 
 /// The elements of a tensor that are compared, in a row, with what both sides gave.

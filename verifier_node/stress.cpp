@@ -149,13 +149,22 @@ Verifier::StressChoice Verifier::choose_blocks(std::uint64_t sampled, std::uint6
   return out;
 }
 
+Digest Verifier::name_of_stress(const StressPlan& plan, InputClass input_class,
+                                std::uint64_t seed) const {
+  return name_of_all(question_, std::string("stress"), static_cast<unsigned>(input_class), seed,
+                     plan.reference_blocks, plan.candidate_blocks);
+}
+
+std::uint64_t Verifier::stress_seed() const {
+  return philox64(options_->seed, seed_stream, 0) >> 40;
+}
+
 /// One input of a class. Where nothing parted, that is a unit.
 Result<std::optional<Witness>> Verifier::stress_input(const StressPlan& plan,
                                                       InputClass input_class, std::uint64_t seed) {
   Journal* journal = options_->journal.get();
   if (journal == nullptr) return try_input(replay_, sides_, plan, input_class, seed);
-  Digest name = name_of_all(question_, std::string("stress"), static_cast<unsigned>(input_class),
-                            seed, plan.reference_blocks, plan.candidate_blocks);
+  Digest name = name_of_stress(plan, input_class, seed);
   if (std::optional<std::string> bytes = journal->find(name))
     if (std::optional<TouchedPages> touched = read_unit<TouchedPages>(*bytes)) {
       replay_.take_touched(*touched);
@@ -168,11 +177,20 @@ Result<std::optional<Witness>> Verifier::stress_input(const StressPlan& plan,
   return witness;
 }
 
-/// On blocks that were drawn, and on those of further kinds; false where something was decided.
-Result<bool> Verifier::stress_class(InputClass input_class, const StressChoice& choice) {
-  std::uint64_t seed = philox64(options_->seed, seed_stream, 0) >> 40, blocks = 0;
+/// On blocks that were drawn, and on those of further kinds, as the classes that follow are; false
+/// where something was decided.
+Result<bool> Verifier::stress_class(InputClass input_class, const StressChoice& choice,
+                                    std::span<const InputClass> following) {
+  std::uint64_t seed = stress_seed(), blocks = 0;
   for (const StressPlan& plan : choice.plans) {
+    std::vector<Replay::Following> next;
+    for (InputClass other : following)
+      if (Digest name = name_of_stress(plan, other, seed);
+          options_->journal == nullptr || !options_->journal->knows(name))
+        next.push_back({other, name});
+    replay_.expect(std::move(next));
     Result<std::optional<Witness>> witness = stress_input(plan, input_class, seed);
+    replay_.expect({});
     if (!witness) {
       undecided(witness.error().fault == Fault::malformed ? "poison" : "unsupported",
                 witness.error().what);
@@ -200,12 +218,17 @@ Result<Done> Verifier::stress() {
   StressChoice all =
       choose_blocks(std::max<std::uint64_t>(options_->stress_blocks, 1), most, at_once);
   StressChoice few = each > long_block_steps ? choose_blocks(2, most, at_once) : all;
+  bool alike = few.plans == all.plans;
   for (std::size_t i = 0; i < classes.size(); ++i) {
     tell(plan_.runs, i, classes.size());
-    Result<bool> goes_on = stress_class(classes[i], classes[i] == InputClass::declared ? all : few);
+    bool first = classes[i] == InputClass::declared;
+    std::span<const InputClass> following = std::span(classes).subspan(i + 1);
+    Result<bool> goes_on = stress_class(
+        classes[i], first ? all : few, first && !alike ? std::span<const InputClass>{} : following);
     if (!goes_on) return goes_on.error();
     if (!*goes_on) return Done{};
   }
+  replay_.expect_nothing();
   if (few.kinds_left != 0)
     findings_.proof.assumed.push_back("as floats, blocks of " + std::to_string(few.kinds_left) +
                                       " of " + std::to_string(few.kinds) +

@@ -81,7 +81,10 @@ class Verifier {
                              std::uint64_t at_once) const;
   Result<std::optional<Witness>> stress_input(const StressPlan& plan, InputClass input_class,
                                               std::uint64_t seed);
-  Result<bool> stress_class(InputClass input_class, const StressChoice& choice);
+  Digest name_of_stress(const StressPlan& plan, InputClass input_class, std::uint64_t seed) const;
+  std::uint64_t stress_seed() const;
+  Result<bool> stress_class(InputClass input_class, const StressChoice& choice,
+                            std::span<const InputClass> following);
 
   void refute(const Witness& witness, std::string code, std::string reason);
   void refute_by_input(const Witness& witness, std::string of_value);

@@ -85,11 +85,71 @@ class Launched {
     findings = order.findings();
     return result;
   }
+  /// What a kernel gives alone it gives among several runs too.
   const RunResult& run(const Program& program) {
     prepare(program);
+    std::vector<std::vector<std::byte>> before = buffers;
     result = run_bits(request);
+    if (!result.trap && request.schedule == AsyncSchedule::at_issue) run_several(before);
     return result;
   }
+  bool went_at_once = false;  // All of several runs on other memory did the same instructions.
+
+ private:
+  using Contents = std::vector<std::vector<std::byte>>;
+  /// Other contents, which may make no sense as what they are.
+  static Contents changed(Contents contents, unsigned by) {
+    for (std::vector<std::byte>& bytes : contents)
+      for (std::size_t i = 0; i < bytes.size(); i += 4) bytes[i] ^= std::byte(by + i / 4 % 3);
+    return contents;
+  }
+  std::optional<Contents> alone(Contents contents) const {
+    RunRequest other = request;
+    for (std::size_t i = 0; i < contents.size(); ++i) other.buffers[i].bytes = contents[i];
+    if (run_bits(other).trap) return std::nullopt;
+    return contents;
+  }
+  /// Several runs, or one under their observer, which asks for more.
+  std::optional<std::vector<Contents>> at_once(std::vector<Contents> runs) const {
+    std::vector<Buffer> given;
+    std::vector<std::vector<std::byte*>> memory(runs.size());
+    FootprintObserver footprint;
+    for (std::size_t i = 0; i < buffers.size(); ++i) {
+      given.push_back(request.buffers[i].buffer);
+      footprint.buffers.push_back(
+          {given[i].address, nullptr,
+           std::vector<std::uint8_t>(given[i].bytes / FootprintObserver::page_bytes + 2)});
+      for (std::size_t k = 0; k < runs.size(); ++k) memory[k].push_back(runs[k][i].data());
+    }
+    std::vector<std::uint64_t> blocks = request.blocks;
+    for (std::uint64_t i = 0; i < shape.blocks() && request.blocks.empty(); ++i)
+      blocks.push_back(i);
+    Run all{*request.program, shape, given, request.parameters, request.shared_base};
+    if (runs.size() == 1) {
+      if (emulate(all, memory[0], blocks, footprint).trap) return std::nullopt;
+      return runs;
+    }
+    std::optional<std::uint64_t> steps = emulate_several(all, memory, blocks, footprint);
+    if (!steps) return std::nullopt;
+    CHECK(*steps == result.steps);
+    return runs;
+  }
+  void run_several(const Contents& before) {
+    if (engine_variant() != "avx2" || !at_once({before})) return;
+    auto same = at_once({before, before});
+    REQUIRE(same);
+    for (const Contents& each : *same) CHECK(each == buffers);
+    std::vector<Contents> others{before, changed(before, 1), changed(before, 2)};
+    auto different = at_once(others);
+    went_at_once = different.has_value();
+    for (std::size_t k = 0; k < others.size() && different; ++k) {
+      auto expected = alone(others[k]);
+      REQUIRE(expected);
+      CHECK((*different)[k] == *expected);
+    }
+  }
+
+ public:
   void prepare(const Program& program) {
     request.program = &program;
     request.shape = shape;
