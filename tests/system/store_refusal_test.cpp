@@ -20,6 +20,7 @@ TEST_CASE("a second owner of a store is refused, told who has it, and disturbs n
   Folder folder;
   Program first(lower(folder / "store"));
   REQUIRE(first.read_until("plan ", seconds(60)));
+  first.kill(SIGSTOP);  // It would be done before the others have begun.
   for (const char* verb : {"lower", "resume"}) {
     Ran second = verb == std::string("lower") ? ran(lower(folder / "store", "4"))
                                               : ran({"resume", "--store", folder / "store"});
@@ -29,6 +30,7 @@ TEST_CASE("a second owner of a store is refused, told who has it, and disturbs n
     CHECK(second.out.empty());
   }
   CHECK(ran({"frontier", "--store", folder / "store"}).status == 0);
+  first.kill(SIGCONT);
   REQUIRE(first.wait(seconds(120)) == 0);
   Folder other;
   REQUIRE(ran(lower(other / "store")).status == 0);
