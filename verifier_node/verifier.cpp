@@ -217,6 +217,7 @@ void Verifier::take(const PointResult& result, std::uint64_t number) {
   note_own_windows(result);
   note_bounds(result);
   note_answers(result);
+  follows_ |= !result.implied.empty();
   for (std::uint64_t key : result.candidate.comparison_keys)
     atoms_ +=
         result.reference.comparison_keys.contains(key) || result.implied.contains(key) ? 0 : 1;
@@ -349,6 +350,7 @@ void Verifier::forget_points() {
   reference_ = candidate_ = {};
   unguarded_ = unsigned_divisors_ = atoms_ = 0;
   unguarded_at_ = divisor_at_ = -1;
+  follows_ = false;
   own_window_.reset();
   high_bound_.reset();
   answers_.clear();
@@ -386,6 +388,7 @@ void Verifier::finish_points() {
   note(both.maxima != 0, "a maximum as a keyed function of its set");
   note(!plan_.strict_maximum, "weak mode: maxima by the winner of the shadows");
   note(both.comparisons != 0, "comparisons of data follow shadows; other pieces are not seen");
+  note(follows_, "no data pass a literal of the reference's comparisons that no point passes");
   note(both.sentinels != 0, "exponentials below 2^-10000 are 0");
   bool words = plan_.symbolic &&
                std::any_of(contract_->tensors.begin(), contract_->tensors.end(), may_be_words);

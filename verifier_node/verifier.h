@@ -110,6 +110,7 @@ class Verifier {
   Writers reference_writers_, candidate_writers_;
   std::uint64_t unguarded_ = 0, unsigned_divisors_ = 0;  // Not the reference's.
   std::uint64_t atoms_ = 0;  // Comparisons of data that the reference does not make.
+  bool follows_ = false;     // One follows from the reference's with another literal.
   std::unordered_set<std::uint32_t> other_sides_;  // Or makes with the other side of a tie.
   /// What comparisons of the reference were answered, by instruction, and whether the candidate
   /// did not make one of them.

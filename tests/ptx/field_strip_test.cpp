@@ -263,7 +263,9 @@ TEST_CASE("what was gathered of inputs is gathered anew once names are used agai
   std::string body =
       "mov.f32 %f8, 0f00000000; mov.u32 %r4, 0;\n"
       "loop: ld.global.f32 %f1, [%rd1]; ld.global.f32 %f2, [%rd2];\n"
-      "mul.f32 %f5, %f1, %f2; add.f32 %f8, %f5, %f1; add.u32 %r4, %r4, 1;\n"
+      "mul.f32 %f6, %f3, %f8; mov.f32 %f7, %f6; mul.f32 %f6, %f3, %f8; mov.f32 %f7, %f6;"
+      "mul.f32 %f6, %f3, %f8; mov.f32 %f7, %f6; mul.f32 %f6, %f3, %f8; mov.f32 %f7, %f6;"
+      "mul.f32 %f5, %f1, %f2; mov.f32 %f6, %f5; add.f32 %f8, %f6, %f1; add.u32 %r4, %r4, 1;\n"
       "setp.lt.u32 %p1, %r4, 12000; @%p1 bra loop;\n"
       "ld.global.f32 %f4, [%rd1]; fma.rn.f32 %f9, %f4, %f8, %f5;";
   Done whole = run(body, 32), lanes = run(body, 4);

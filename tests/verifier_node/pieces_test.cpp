@@ -1,6 +1,7 @@
 // Points see the piece that their shadows enter, at the magnitudes that they have. A candidate that
 // has more pieces than the reference, or leaves its magnitudes, is never proved by them.
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "tests/verifier_node/kernels.h"
@@ -58,6 +59,28 @@ TEST_CASE("a narrow window of the total that gives something else is not proved"
       "\t{\n\t.reg .pred \t%q<3>;\n\tsetp.gt.f32 \t%q1, %r48, 0f447A0000;\n"
       "\tsetp.lt.and.f32 \t%q2, %r48, 0f447A051F, %q1;\n\tselp.b32 \t%r48, 0, %r48, %q2;\n\t}\n");
   CHECK(report.verdict != "proved");
+}
+
+TEST_CASE("what lies beyond a literal that no point passes is assumed to meet no data") {
+  // The total stays below 2^30 on whatever input; the literals are 1e30 and 2e30.
+  auto beyond = [](const char* literal) {
+    return "\t{\n\t.reg .pred \t%q;\n\t.reg .b32 \t%w;\n\tadd.f32 \t%w, %r48, %r48;\n"
+           "\tsetp.gt.f32 \t%q, %r48, " +
+           std::string(literal) + ";\n\tselp.b32 \t%r48, %w, %r48, %q;\n\t}\n";
+  };
+  Contract contract = small_contract("sum_8x512_fp16_sm_89");
+  std::string same = with_total(contract, beyond("0f7149F2CA"));
+  std::string other = with_total(contract, beyond("0f71C9F2CA"));
+  contract.reference = same;
+  for (bool moved : {false, true}) {
+    Report report = verified(contract, moved ? other : same);
+    CHECK(report.verdict == "proved");
+    const auto& assumed = report.proof.assumed;
+    CHECK(
+        std::count(assumed.begin(), assumed.end(),
+                   "no data pass a literal of the reference's comparisons that no point passes") ==
+        (moved ? 1 : 0));
+  }
 }
 
 TEST_CASE("a window made of a maximum where the reference has none is not proved") {
