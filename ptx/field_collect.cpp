@@ -94,10 +94,8 @@ constexpr std::array<Tag, row_bytes> byte_steps = [] {
   return out;
 }();
 
-/// What 32 numbers of four bytes side by side have in common.
-struct RowLook {
-  bool exact = false, names = false;
-};
+}  // namespace
+
 LATHE_WIDE_LOOPS RowLook look_at_row(const Tag* tags) {
   Tag any = 0, differ = 0, first = tags[0];
   for (unsigned i = 0; i < row_bytes; ++i) {
@@ -106,8 +104,6 @@ LATHE_WIDE_LOOPS RowLook look_at_row(const Tag* tags) {
   }
   return {any == 0, differ == 0 && (first & 7) == 0 && first != 0};
 }
-
-}  // namespace
 
 void Field::put_names(Registers& to, Spot place, std::uint32_t id, unsigned step, unsigned width,
                       bool owned) {

@@ -13,19 +13,8 @@ namespace {
 
 using Lane32 = std::array<std::uint32_t, lane_count>;
 
-/// Bytes of 32 registers of four bytes, and which number each is of, from the first's on.
+/// Bytes of 32 registers of four bytes.
 constexpr unsigned strip_bytes = 4 * lane_count;
-constexpr std::array<Tag, strip_bytes> byte_steps = [] {
-  std::array<Tag, strip_bytes> out{};
-  for (unsigned i = 0; i < strip_bytes; ++i) out[i] = i / 4 << 3 | i % 4;
-  return out;
-}();
-
-LATHE_WIDE_LOOPS bool is_row(const Tag* tags, Tag first) {
-  Tag differ = 0;
-  for (unsigned i = 0; i < strip_bytes; ++i) differ |= tags[i] ^ (first + byte_steps[i]);
-  return differ == 0;
-}
 
 /// Whether all lanes hold what the first does.
 LATHE_WIDE_LOOPS bool is_one(const Tag* tags) {
@@ -266,7 +255,7 @@ StripValue Strips::load(Field::Lanes& lanes, Spot place, Type type) {
   Tag* tags = &plane.tags[place];
   std::uint32_t id = tags[0] >> 3;
   bool wide = active_ == every_lane && width == 4;
-  if (wide && made_here(id) && (id - first_strip) % lane_count == 0 && is_row(tags, tags[0])) {
+  if (wide && made_here(id) && (id - first_strip) % lane_count == 0 && look_at_row(tags).names) {
     field_->put_names(plane, place, id, 1, 4, false);
     return whole_strip(id, type);
   }

@@ -27,6 +27,13 @@ inline bool only_moves(const Number& factor) {
   return factor.type() == Type::f32 && moves_exponent<Type::f32>(factor);
 }
 
+/// What 32 numbers of four bytes side by side have in common: all are exact, or names that follow
+/// one another.
+struct RowLook {
+  bool exact = false, names = false;
+};
+RowLook look_at_row(const Tag* tags);
+
 class Strips;
 
 /// What a row's meaning computes with; without a strip it goes lane by lane.

@@ -1,7 +1,6 @@
 // The order observer, which remembers of each word what it needs, against clocks of all threads and
 // every access to a byte: they find races in the same sequences, between the same instructions.
 
-#include <array>
 #include <catch2/catch.hpp>
 #include <map>
 #include <random>
@@ -128,34 +127,6 @@ TEST_CASE("any sequence of accesses and barriers races where clocks of all threa
   }
   CHECK(good > 20);
   CHECK(bad > 20);
-}
-
-TEST_CASE("a read beside another warp's read stays known until a write meets both") {
-  for (bool apart : {true, false}) {
-    OrderObserver order({true}, false);
-    order.begin(0, 3, 96);
-    std::array<std::uint64_t, lane_count> addresses{};
-    auto access = [&](std::uint32_t warp, std::uint32_t instruction, AccessKind kind, Mask mask) {
-      Access one;
-      one.space = Space::shared;
-      one.kind = kind;
-      one.instruction = instruction;
-      one.warp = warp;
-      one.mask = mask;
-      one.bytes = 4;
-      one.addresses = &addresses;
-      order.on_access(one);
-    };
-    access(0, 1, AccessKind::write, 1);
-    barrier(order, 0, 3);
-    access(1, 2, AccessKind::read, every_lane);
-    access(2, 3, AccessKind::read, every_lane);
-    // The write comes after the reads of its own warp, and of the other one if they meet.
-    if (!apart) barrier(order, 1, 2);
-    order.on_warp_barrier(2, 9, every_lane);
-    access(2, 4, AccessKind::write, 1);
-    CHECK(order.findings().size() == (apart ? 1 : 0));
-  }
 }
 
 }  // namespace lathe::ptx

@@ -432,4 +432,19 @@ TEST_CASE("a thousand barriers of a thousand threads leave no false alarm") {
   CHECK(scene.races() == 1);
 }
 
+TEST_CASE("a read beside another warp's read stays known until a write meets both") {
+  for (bool apart : {true, false}) {
+    Scene scene(96);
+    scene.write(1, 0, 0, 1);
+    scene.barrier(0, {0, 1, 2});
+    for (std::uint32_t warp : {1, 2})
+      scene.order.on_access(scene.access(1 + warp, warp, every_lane, 0, 0, 4, reading));
+    // The write comes after the reads of its own warp, and of the other one if they meet.
+    if (!apart) scene.barrier(1, {1, 2});
+    scene.order.on_warp_barrier(2, 9, every_lane);
+    scene.write(4, 2, 0, 1);
+    CHECK(scene.races() == (apart ? 1 : 0));
+  }
+}
+
 }  // namespace lathe::ptx
